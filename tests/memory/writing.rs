@@ -403,3 +403,23 @@ fn finished_row_groups_of_many_columns_take_little_memory() {
     let all = report.metadata().expect("a footer").row_groups.len();
     assert_eq!((all, report.row_groups()), (row_groups, row_groups));
 }
+
+#[test]
+fn long_values_that_rows_share_are_written_with_little_memory() {
+    let _alone = alone();
+    // One by one they take 2.5 GB.
+    let entries: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(500_000)]));
+    let keys = Int32Array::from(vec![0; 5000]);
+    let texts: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, entries));
+    let batch = RecordBatch::try_from_iter([("text", texts)]).expect("a batch");
+    let mut file = Vec::new();
+    let before = heap::start();
+    let mut writer = Writer::new(WriteSink(&mut file), batch.schema(), WriteOptions::default())
+        .expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("a footer");
+    let peak = heap::peak() - before;
+    println!("{} MiB", peak >> 20);
+    assert!(file.len() < 100_000, "{} bytes", file.len());
+    assert!(peak <= MEMORY, "{} MiB", peak >> 20);
+}

@@ -4,7 +4,9 @@ use super::arrays::bytes_layout;
 use super::dictionary::{DictionaryLimits, ValueDictionary, intern, intern_parts, unify};
 use super::encoder::{ChunkEncoder, ChunkForm};
 use super::gather::{GatheredValues, gather, is_keyed};
-use super::measure::{BlocksTried, EncodingChoice, SAMPLE_VALUES, SampleSource, sample_ranges};
+use super::measure::{
+    BlocksTried, EncodingChoice, MAX_SAMPLE_BYTES, SAMPLE_VALUES, SampleSource, sample_ranges,
+};
 use super::select::EncodingSelector;
 use super::source::ValueSource;
 use super::values::LeafValues;
@@ -83,6 +85,7 @@ impl<'a> ChunkEncoder<'a> {
             _ => {
                 let n = values.len();
                 let sample = values.sample(&sample_ranges(n, SAMPLE_VALUES), self.leaf)?;
+                let sample = sample.thinned(MAX_SAMPLE_BYTES)?;
                 let of = self.measure_encoding(&sample, n, encoding, BlocksTried::All, sealer)?;
                 (of.bytes(), of.blocks)
             }

@@ -48,6 +48,10 @@ pub(super) const TINY_VALUES_PER_BYTE: f64 = 2.0;
 /// than it was).
 const SAMPLE_BYTES: usize = 320 << 10;
 
+/// Maximum bytes of a sample as PLAIN, which is how it is encoded: long values that rows share take
+/// less until then.
+pub(super) const MAX_SAMPLE_BYTES: usize = 8 << 20;
+
 /// Which blocks of DELTA_BINARY_PACKED are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlocksTried {
@@ -262,10 +266,11 @@ impl<'a> SampleSource<'_, 'a> {
 
     pub(super) fn sample(&self, some: usize, encoder: &ChunkEncoder<'a>) -> Result<LeafValues<'a>> {
         let ranges = sample_ranges(self.len(), some);
-        match self {
+        let sample = match self {
             Self::Plain(source) => source.sample(&ranges, encoder.leaf),
             Self::Keyed(dictionary) => dictionary.entries.take(&dictionary.sample(&ranges)?),
-        }
+        };
+        sample?.thinned(MAX_SAMPLE_BYTES)
     }
 }
 

@@ -161,7 +161,7 @@ impl<'a> ChunkEncoder<'a> {
         let len = n.saturating_mul(long_page) / plain_bytes.max(1);
         let start = (n - len.min(n)) / 2;
         let page = start..start + len.min(n);
-        let sample = values.sample(std::slice::from_ref(&page), leaf)?;
+        let sample = values.sample(std::slice::from_ref(&page), leaf)?.thinned(2 * LONG_PAGE)?;
         let (free_lists, all) = (&self.context.free_lists, 0..sample.len());
         let mut bytes = free_lists.take(max_len(&sample, all.clone(), encoding))?;
         let blocks = DeltaBlocks::Short;

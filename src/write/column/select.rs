@@ -10,8 +10,8 @@ use super::dictionary::{DictionaryLimits, ValueDictionary, intern};
 use super::encode::CodeLayout;
 use super::encoder::ChunkEncoder;
 use super::measure::{
-    BlocksTried, Measurement, SampleSource, TINY_SAMPLE_VALUES, TINY_VALUES_PER_BYTE, distinct,
-    sample_ranges, times,
+    BlocksTried, MAX_SAMPLE_BYTES, Measurement, SampleSource, TINY_SAMPLE_VALUES,
+    TINY_VALUES_PER_BYTE, distinct, sample_ranges, times,
 };
 use super::parallelism::SingleThread;
 use super::values::LeafValues;
@@ -220,6 +220,7 @@ impl<'r, 'a> EncodingSelector<'r, 'a> {
         let dictionary_bytes = dictionary.entries.plain_len(0..all);
         let some = self.encoder.sample_len(all, dictionary_bytes);
         let entries = dictionary.entries.sample(&sample_ranges(all, some))?;
+        let entries = entries.thinned(MAX_SAMPLE_BYTES)?;
         let of_entries = self.encoder.measure(&entries, Encoding::Plain, self.sealer)?;
         let parts =
             [(of_codes, times(self.n, codes.len())), (of_entries, times(all, entries.len()))];

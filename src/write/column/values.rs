@@ -230,6 +230,22 @@ impl<'a> LeafValues<'a> {
         })
     }
 
+    /// Every so many of the values that those left take no more than `max` bytes as PLAIN, or one.
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if the system has no memory.
+    pub(super) fn thinned(mut self, max: usize) -> Result<Self> {
+        loop {
+            let (n, bytes) = (self.len(), self.plain_len(0..self.len()));
+            if n <= 1 || bytes <= max {
+                return Ok(self);
+            }
+            let step = (bytes / max.max(1)).clamp(2, n);
+            let indices = (0..n).step_by(step).map_while(|i| u32::try_from(i).ok());
+            self = self.take(&memory::collected(indices)?)?;
+        }
+    }
+
     /// The values of some ranges, concatenated.
     ///
     /// # Errors
