@@ -11,6 +11,7 @@ use std::slice;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow_cast::cast;
 use arrow_ord::partition::partition;
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
@@ -171,16 +172,22 @@ fn check_type(data_type: &DataType) -> Result<()> {
     }
 }
 
-/// The values of dictionaries and runs, row by row.
+/// The values of dictionaries and runs, row by row; strings as views, because rows may share long
+/// ones.
 fn plain(column: &ArrayRef) -> Result<ArrayRef> {
+    let viewed = |values: &ArrayRef| match values.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => cast(values, &DataType::Utf8View),
+        _ => Ok(values.clone()),
+    };
     if let Some(dictionary) = column.as_any_dictionary_opt() {
-        return plain(&take(dictionary.values(), dictionary.keys(), None)?);
+        return plain(&take(&viewed(dictionary.values())?, dictionary.keys(), None)?);
     }
     macro_rules! of_runs {
         ($($type:ty),*) => {$(
             if let Some(runs) = column.as_run_opt::<$type>() {
                 let places = (0..runs.len()).map(|row| runs.get_physical_index(row) as u64);
-                return plain(&take(runs.values(), &UInt64Array::from_iter_values(places), None)?);
+                let places = UInt64Array::from_iter_values(places);
+                return plain(&take(&viewed(runs.values())?, &places, None)?);
             }
         )*};
     }

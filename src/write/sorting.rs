@@ -5,11 +5,12 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, RecordBatch, UInt64Array};
 use arrow_buffer::NullBuffer;
-use arrow_cast::cast;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat;
@@ -293,8 +294,12 @@ impl SortField {
         }
         // Runs cannot be null where a struct around them is, nor be concatenated to more rows than
         // their ends can count.
-        if let DataType::RunEndEncoded(_, values) = array.data_type() {
-            array = cast(&array, values.data_type())?;
+        if let DataType::RunEndEncoded(ends, _) = array.data_type() {
+            array = match ends.data_type() {
+                DataType::Int16 => keys_of_runs::<Int16Type>(&array)?,
+                DataType::Int32 => keys_of_runs::<Int32Type>(&array)?,
+                _ => keys_of_runs::<Int64Type>(&array)?,
+            };
         }
         if let Some(nulls) = nulls {
             array = nullif(&array, &BooleanArray::new(!nulls.inner(), None))?;
@@ -303,10 +308,16 @@ impl SortField {
     }
 }
 
+/// Runs as a dictionary, whose entries are their values: nothing is copied.
+fn keys_of_runs<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(runs) = array.as_run_opt::<R>() else { return Ok(array.clone()) };
+    let places = (0..runs.len()).map(|row| runs.get_physical_index(row) as u64);
+    let keys = UInt64Array::from_iter_values(places);
+    Ok(Arc::new(DictionaryArray::<UInt64Type>::try_new(keys, runs.values().clone())?))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::{Int32Array, StringArray, StructArray};
     use arrow_schema::{Field, Schema};
 
