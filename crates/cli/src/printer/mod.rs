@@ -6,10 +6,13 @@ mod formatters;
 mod names;
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use marquetry::Error;
+use marquetry::engine::rows::value_bytes;
 use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
@@ -162,10 +165,10 @@ impl Printer {
         match self.format {
             Format::Table | Format::Md => self.table_rows(batch, &schema)?,
             Format::Csv | Format::Json | Format::Jsonl | Format::Sarif => {
-                let (lines, step) = (self.lines(schema), rows_of_piece(batch));
-                for begin in (0..batch.num_rows()).step_by(step) {
-                    let piece = batch.slice(begin, step.min(batch.num_rows() - begin));
-                    self.piece(&lines, piece, self.rows + begin as u64)?;
+                let (lines, first) = (self.lines(schema), self.rows);
+                for rows in pieces(batch)? {
+                    let piece = batch.slice(rows.start, rows.len());
+                    self.piece(&lines, piece, first + rows.start as u64)?;
                 }
             }
         }
@@ -279,15 +282,31 @@ fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters>
 /// More would wait for the output.
 const MAX_FORMATTERS: usize = 4;
 
-/// Rows whose text is made at a time: their values take some MiB at most, if rows are alike.
-fn rows_of_piece(batch: &RecordBatch) -> usize {
-    let rows = batch.num_rows().max(1);
-    let of_row = batch.get_array_memory_size() / rows;
-    (PIECE_BYTES / of_row.max(1)).clamp(MIN_PIECE_ROWS, rows.max(MIN_PIECE_ROWS))
+/// Rows whose text is made at a time: their values take little, even if rows share long ones.
+fn pieces(batch: &RecordBatch) -> Result<Vec<Range<usize>>> {
+    let (mut pieces, mut left) = (Vec::new(), vec![0..batch.num_rows()]);
+    while let Some(rows) = left.pop() {
+        let columns = batch.columns().iter();
+        let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if bytes <= PIECE_BYTES || rows.len() <= 1 {
+            if bytes > ROW_BYTES {
+                let text = format!("a row of {bytes} bytes is not written as text");
+                return Err(Failure::File(Error::unsupported("rows of such a size", text)));
+            }
+            pieces.push(rows);
+        } else {
+            let middle = rows.start + rows.len() / 2;
+            left.extend([middle..rows.end, rows.start..middle]);
+        }
+    }
+    Ok(pieces)
 }
 
-const PIECE_BYTES: usize = 4 << 20;
-const MIN_PIECE_ROWS: usize = 64;
+const PIECE_BYTES: u64 = 2 << 20;
+
+/// Maximum bytes of the values of a row that is written as text.
+const ROW_BYTES: u64 = 4 << 30;
 
 /// Formats a cell of a table: text that looks like null, or that begins with a quote, is put in
 /// quotes.
@@ -367,4 +386,33 @@ fn type_name(data_type: &DataType) -> String {
         other => return other.to_string().to_ascii_lowercase(),
     };
     name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::StringViewBuilder;
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn rows_that_share_long_values_are_printed_a_few_at_a_time() {
+        let batch = |column: ArrayRef| RecordBatch::try_from_iter([("c", column)]).unwrap();
+        let numbers = batch(Arc::new(Int64Array::from_iter_values(0..100_000)));
+        assert_eq!(pieces(&numbers).unwrap(), [0..100_000]);
+        let mut views = StringViewBuilder::new();
+        let block = views.append_block(vec![b'x'; 1 << 20].into());
+        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).unwrap());
+        (0..1000).for_each(|_| views.append_value("short"));
+        let texts = batch(Arc::new(views.finish()));
+        let pieces = pieces(&texts).unwrap();
+        let ends: Vec<usize> = pieces.iter().map(|rows| rows.end).collect();
+        assert_eq!(
+            pieces.iter().map(|rows| rows.start).skip(1).collect::<Vec<_>>(),
+            ends[..ends.len() - 1]
+        );
+        assert_eq!((pieces[0].start, ends.last()), (0, Some(&1009)));
+        assert!(pieces.iter().all(|rows| rows.start >= 9 || rows.len() <= 2), "{pieces:?}");
+        assert!(pieces.len() < 24, "{pieces:?}");
+    }
 }
