@@ -245,13 +245,13 @@ pub(crate) enum Growth {
 impl Growth {
     pub(crate) const UNLIMITED: &'static Self = &Self::Uncounted;
 
-    /// What grows takes no more than `bytes`.
+    /// Up to `bytes`.
     pub(crate) fn within(bytes: usize) -> Self {
         Self::Within(Cell::new(bytes))
     }
 
-    /// What grows is added to the reservation.
-    pub(crate) fn of(reservation: Reservation) -> Self {
+    /// Bytes that are added to the reservation.
+    pub(crate) fn counted(reservation: Reservation) -> Self {
         Self::Of(RefCell::new(reservation))
     }
 
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn growth_is_counted_before_it_is_allocated() {
         let budget = Budget::new(100);
-        let growth = Growth::of(budget.reservation("a copy"));
+        let growth = Growth::counted(budget.reservation("a copy"));
         let mut out: Vec<u16> = Vec::new();
         growth.room(&mut out, 10).unwrap();
         assert_eq!((out.capacity(), budget.used()), (10, 20));

@@ -144,8 +144,8 @@ impl Bound {
         Ok(left)
     }
 
-    /// The remaining rows of the columns that a conjunct needs, which `copies` holds; `None` if they
-    /// cannot be filtered, or have no room and need not be.
+    /// The remaining rows of the columns that a conjunct needs, which `copies` holds; `None` if
+    /// they cannot be filtered, or have no room and need not be.
     fn few(
         &self,
         conjunct: &BoundNode,

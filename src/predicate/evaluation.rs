@@ -5,7 +5,7 @@ use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 use crate::limits::{Budget, Growth, Reservation};
 
-/// What a predicate is evaluated with.
+/// The measurements and the memory that a predicate is evaluated with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evaluation<'a> {
     pub(crate) adaptive: &'a AdaptiveStats,
@@ -34,7 +34,7 @@ impl<'a> Evaluation<'a> {
     /// Counts what is put together for the evaluation.
     pub(super) fn growth(self) -> Growth {
         match self.budget {
-            Some(budget) => Growth::of(budget.reservation(PURPOSE)),
+            Some(budget) => Growth::counted(budget.reservation(PURPOSE)),
             None => Growth::Uncounted,
         }
     }

@@ -171,7 +171,7 @@ fn apply_output(
     arrays: &mut Reservation,
     columns: &mut Vec<ArrayRef>,
 ) -> Result<()> {
-    let growth = Growth::of(arrays.empty());
+    let growth = Growth::counted(arrays.empty());
     let first = columns.len();
     output.apply(column, &growth, columns)?;
     let made = columns[first..].iter().map(|made| made.get_buffer_memory_size());

@@ -164,9 +164,9 @@ impl<T> VariantPlaces<T> {
         }
     }
 
-    /// The array with each VARIANT as `to` makes it, from its array and its nulls. What lies below a
-    /// null or outside all lists may be no VARIANT: it is null for `to`, and as null as it was in the
-    /// result. Fields are those of `wanted` where their types are.
+    /// The array with each VARIANT as `to` makes it, from its array and its nulls. What lies below
+    /// a null or outside all lists may be no VARIANT: it is null for `to`, and as null as it was in
+    /// the result. Fields are those of `wanted` where their types are.
     ///
     /// # Errors
     /// Those of `to`; `Malformed(Variant)` if an array has another type than its field.

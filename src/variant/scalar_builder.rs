@@ -26,8 +26,8 @@ use super::value::Variant;
 use crate::error::{Error, Result};
 use crate::limits::Growth;
 
-/// A column of one type, whose rows are filled in ascending order. What byte strings take is counted
-/// here, and what the slots take where it is made.
+/// A column of one type, whose rows are filled in ascending order. The bytes of byte strings are
+/// counted here, those of slots where the column is made.
 #[derive(Debug)]
 pub(super) enum ScalarBuilder {
     Boolean(BooleanBufferBuilder, NullBufferBuilder),

@@ -230,7 +230,7 @@ impl<'a> LeafValues<'a> {
         })
     }
 
-    /// Every so many of the values that those left take no more than `max` bytes as PLAIN, or one.
+    /// Values at equal distances, as many as take no more than `max` bytes as PLAIN, or one.
     ///
     /// # Errors
     /// `Limit(Memory)` if the system has no memory.

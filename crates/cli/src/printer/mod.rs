@@ -284,7 +284,8 @@ const MAX_FORMATTERS: usize = 4;
 
 /// Rows whose text is made at a time: their values take little, even if rows share long ones.
 fn pieces(batch: &RecordBatch) -> Result<Vec<Range<usize>>> {
-    let (mut pieces, mut left) = (Vec::new(), vec![0..batch.num_rows()]);
+    let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
+    let mut pieces = Vec::new();
     while let Some(rows) = left.pop() {
         let columns = batch.columns().iter();
         let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
@@ -397,22 +398,26 @@ mod tests {
 
     #[test]
     fn rows_that_share_long_values_are_printed_a_few_at_a_time() {
-        let batch = |column: ArrayRef| RecordBatch::try_from_iter([("c", column)]).unwrap();
-        let numbers = batch(Arc::new(Int64Array::from_iter_values(0..100_000)));
-        assert_eq!(pieces(&numbers).unwrap(), [0..100_000]);
+        let of = |column: ArrayRef| {
+            let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
+            pieces(&batch).expect("rows that are not too long")
+        };
+        let [all] = &of(Arc::new(Int64Array::from_iter_values(0..100_000)))[..] else {
+            panic!("numbers are one piece")
+        };
+        assert_eq!(*all, 0..100_000);
         let mut views = StringViewBuilder::new();
         let block = views.append_block(vec![b'x'; 1 << 20].into());
-        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).unwrap());
+        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
         (0..1000).for_each(|_| views.append_value("short"));
-        let texts = batch(Arc::new(views.finish()));
-        let pieces = pieces(&texts).unwrap();
-        let ends: Vec<usize> = pieces.iter().map(|rows| rows.end).collect();
-        assert_eq!(
-            pieces.iter().map(|rows| rows.start).skip(1).collect::<Vec<_>>(),
-            ends[..ends.len() - 1]
-        );
-        assert_eq!((pieces[0].start, ends.last()), (0, Some(&1009)));
-        assert!(pieces.iter().all(|rows| rows.start >= 9 || rows.len() <= 2), "{pieces:?}");
+        let pieces = of(Arc::new(views.finish()));
+        let mut next = 0;
+        for rows in &pieces {
+            assert_eq!(rows.start, next);
+            assert!(rows.start >= 9 || rows.len() <= 2, "{pieces:?}");
+            next = rows.end;
+        }
+        assert_eq!(next, 1009);
         assert!(pieces.len() < 24, "{pieces:?}");
     }
 }
