@@ -2,16 +2,20 @@
 
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::builder::BinaryViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, StructArray,
+};
 use bytes::Bytes;
-use marquetry::arrow_schema::DataType;
+use marquetry::arrow_schema::{DataType, Field, Schema};
 use marquetry::file_reference::FileColumn;
 use marquetry::io::WriteSink;
 use marquetry::read::{OnDamage, VariantOutput};
 use marquetry::schema::MatchBy;
-use marquetry::variant::{VariantArray, VariantBuf, VariantPath, VariantShape};
-use marquetry::{AsyncReader, ErrorKind, Reader, Result, WriteOptions, Writer};
+use marquetry::variant::{VariantArray, VariantBuf, VariantBuilder, VariantPath, VariantShape};
+use marquetry::{AsyncReader, ErrorKind, Reader, Result, WriteOptions, Writer, col};
 use marquetry_testkit::cells::{Cell, cells};
 use marquetry_testkit::mutants::paths::block_on;
 
@@ -28,6 +32,7 @@ const VARIANTS: u8 = 4;
 const OTHER_FILES: u8 = 8;
 const PROJECTED: u8 = 16;
 const MISSING: u8 = 32;
+const FILTERED: u8 = 64;
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -50,6 +55,9 @@ pub fn run(data: &[u8]) {
     }
     if flags & MISSING > 0 {
         within_memory(file.len(), || missing(&reader));
+    }
+    if flags & FILTERED > 0 {
+        filtered(&reader, &plain, file.len());
     }
     if let Ok(Rows { is_all: false, .. }) = plain {
         return;
@@ -96,6 +104,33 @@ fn with_damage(reader: &Reader) -> Result<(Rows, usize)> {
         assert_eq!(found.count() as u64 + lost.sum::<u64>(), reader.file_rows()?, "of all rows");
     }
     Ok((found, batches.damage().len() + batches.nulled().len()))
+}
+
+/// Filters that change values give the rows for which they are true in memory.
+fn filtered(reader: &Reader, plain: &Result<Rows>, len: usize) {
+    let Ok(schema) = reader.schema() else { return };
+    for field in schema.fields().iter().take(3) {
+        let column = || col(field.name().as_str());
+        for predicate in [
+            column().lower().eq("word 4"),
+            column().upper().lt("M"),
+            column().ilike("%A_%"),
+            column().length().gt(3),
+            column().cast(DataType::Utf8).gt_eq("1"),
+            column().cast(DataType::Int64).lt(7),
+            column().is_not_null(),
+        ] {
+            let bound = predicate.bind_to(&schema);
+            let Ok(reader) = reader.clone().try_filter(predicate) else { continue };
+            let found = within_memory(len, || rows(&reader));
+            let (Ok(found), Ok(plain), Ok(bound)) = (found, plain, bound) else { continue };
+            if found.is_all && plain.is_all {
+                let trues = |batch| bound.evaluate(batch).map(|rows| rows.true_count());
+                let expected = plain.batches.iter().map(trues).sum::<Result<usize>>();
+                assert_eq!(found.count(), expected.expect("what can be evaluated"));
+            }
+        }
+    }
 }
 
 /// A VARIANT column in other forms, and parts of it, have its values.
@@ -253,11 +288,46 @@ async fn stream(file: &Bytes, views: bool) -> Result<Rows> {
     Ok(out)
 }
 
+/// Files of rows that share a long value, which would take more than the memory of a read if each
+/// row had its own: as views, in a dictionary, and as the values of a VARIANT.
+fn shared() -> Vec<Vec<u8>> {
+    const ROWS: usize = 2500;
+    let long = "1".repeat(40_000);
+    let shared = |bytes: &[u8]| -> ArrayRef {
+        let mut views = BinaryViewBuilder::new();
+        let block = views.append_block(bytes.to_vec().into());
+        let len = u32::try_from(bytes.len()).expect("few");
+        (0..ROWS).for_each(|_| views.try_append_view(block, 0, len).expect("a view"));
+        Arc::new(views.finish())
+    };
+    let views = shared(long.as_bytes()).as_binary_view().clone().to_string_view();
+    let views: ArrayRef = Arc::new(views.expect("digits"));
+    let entries = StringArray::from_iter_values([&long]);
+    let keys = Int32Array::from(vec![0; ROWS]);
+    let coded: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(entries)));
+    let mut value = VariantBuilder::new();
+    value.append(long.as_str()).expect("a value");
+    let (metadata, value) = value.finish().expect("a value").into_parts();
+    let fields = ["metadata", "value"].map(|name| Field::new(name, DataType::BinaryView, false));
+    let columns = vec![shared(&metadata), shared(&value)];
+    let group: ArrayRef = Arc::new(StructArray::new(fields.to_vec().into(), columns, None));
+    let variant = VariantArray::field("v", false).with_data_type(group.data_type().clone());
+    let text = |of: &ArrayRef| Field::new("s", of.data_type().clone(), false);
+    let columns = [(text(&views), views), (text(&coded), coded), (variant, group)];
+    let file = |(field, column): (Field, ArrayRef)| {
+        let schema = Arc::new(Schema::new(vec![field]));
+        let batch = RecordBatch::try_new(schema, vec![column]).expect("a batch");
+        crate::seeds::written(&batch, WriteOptions::new()).expect("a file")
+    };
+    columns.map(file).to_vec()
+}
+
 pub fn seeds() -> Vec<Vec<u8>> {
     let files = crate::seeds::files().into_iter().chain(crate::seeds::pages()).chain([summary()]);
+    let files = files.chain(shared());
     let seed = |(i, file): (u8, Vec<u8>)| {
         // Every second one as views; all else is done with each.
-        let all = DAMAGED | VARIANTS | OTHER_FILES | PROJECTED | MISSING;
+        let all = DAMAGED | VARIANTS | OTHER_FILES | PROJECTED | MISSING | FILTERED;
         Output::default().u8(i).u8(all | i & VIEWS).rest(&file).bytes()
     };
     (0..=u8::MAX).cycle().zip(files).map(seed).collect()

@@ -3,6 +3,7 @@
 use arrow_array::{Array, RecordBatch};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
+use marquetry::engine::rows::value_bytes;
 use marquetry::engine::switch_kernel;
 use marquetry::{Batches, Limits, Reader, Result};
 use marquetry_testkit::{cells, heap};
@@ -13,6 +14,8 @@ const MEMORY: u64 = 64 << 20;
 const SLACK: usize = 16 << 20;
 /// Rows after which no more batches are asked for: a page may stand for any number of rows.
 const MAX_ROWS: usize = 1 << 16;
+/// Bytes of their values after which no more are asked for: what was given out is not the reader's.
+const MAX_BYTES: u64 = 8 << 20;
 
 /// The kernels of `docs/kernels.md`.
 const KERNELS: [&str; 15] = [
@@ -83,12 +86,14 @@ pub fn rows(reader: &Reader) -> Result<Rows> {
 /// If what is read is no valid Arrow array.
 pub fn rows_of(batches: &mut Batches) -> Result<Rows> {
     let mut rows = Rows { batches: Vec::new(), is_all: true };
-    let mut count = 0;
+    let (mut count, mut bytes) = (0, 0);
     while let Some(batch) = batches.next_batch()? {
         assert_valid(&batch);
         count += batch.num_rows();
+        let columns = batch.columns().iter().map(|column| value_bytes(column));
+        bytes = columns.fold(bytes, u64::saturating_add);
         rows.batches.push(batch);
-        if count > MAX_ROWS {
+        if count > MAX_ROWS || bytes > MAX_BYTES {
             rows.is_all = false;
             break;
         }
