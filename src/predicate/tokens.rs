@@ -163,9 +163,10 @@ pub(super) fn fault(text: &str, at: usize, message: impl fmt::Display) -> Error 
     // One line, so that the mark is below the place that it means.
     let line = text.replace(|c: char| c.is_control(), " ");
     Error::usage(format_args!(
-        "character {} of the predicate: {message}\n  {line}\n  {:before$}^",
+        "character {} of the predicate: {message}\n  {line}\n  {}^",
         before + 1,
-        ""
+        // Not as a width: a longer one than 65,535 is a panic.
+        " ".repeat(before)
     ))
 }
 

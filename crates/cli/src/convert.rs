@@ -22,6 +22,7 @@ use crate::geo_out;
 use crate::output::Sink;
 use crate::packed::{self, Packing};
 use crate::parquet_out::{self, ParquetOut};
+use crate::pieces::pieces;
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
 use crate::progress::{Bar, Extent, Read};
@@ -336,17 +337,24 @@ fn ipc_file(
     let schema = without_dictionaries(schema);
     let mut writer = FileWriter::try_new(&mut out, &schema)?;
     for_each_batch(rows, progress, |batch| {
-        let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
-            if column.data_type() == field.data_type() {
-                Ok(column.clone())
-            } else {
-                cast(column, field.data_type())
-            }
-        });
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let batch = RecordBatch::try_new_with_options(schema.clone(), columns, &options)?;
-        Ok(writer.write(&batch)?)
+        let of_schema = |batch: &RecordBatch| {
+            let columns = batch.columns().iter().zip(schema.fields());
+            let columns = columns.map(|(column, field)| match field.data_type() {
+                to if column.data_type() == to => Ok(column.clone()),
+                to => cast(column, to),
+            });
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        };
+        let pairs = batch.columns().iter().zip(schema.fields());
+        if pairs.into_iter().all(|(column, field)| column.data_type() == field.data_type()) {
+            return Ok(writer.write(&of_schema(&batch)?)?);
+        }
+        for rows in pieces(&batch)? {
+            writer.write(&of_schema(&batch.slice(rows.start, rows.len()))?)?;
+        }
+        Ok(())
     })?;
     writer.finish()?;
     drop(writer);

@@ -222,8 +222,8 @@ fn escape_marked(text: &str) -> Cow<'_, str> {
         Some((message, line, line.chars().take(before.len()).collect::<String>()))
     });
     let Some((message, line, before)) = marked else { return escape(text) };
-    let width = escape(&before).width();
-    Cow::Owned(format!("{}\n{}\n{:width$}^", escape(message), escape(line), ""))
+    let mark = " ".repeat(escape(&before).width());
+    Cow::Owned(format!("{}\n{}\n{mark}^", escape(message), escape(line)))
 }
 
 /// Names that the library's messages use, and the flags that do it here.

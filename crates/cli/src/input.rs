@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{SchemaRef, TimeUnit};
 use bytes::Bytes;
 use marquetry::crypt::Decryption;
@@ -228,11 +228,23 @@ pub(crate) struct Opened {
     completed: Option<Completed>,
     /// The shown part of VARIANT columns, if not all.
     part: Option<Part>,
+    parts: Option<ReadParts>,
+}
+
+/// The parts of VARIANT columns where the reader extracts them, within its memory.
+struct ReadParts {
+    /// That of the rows.
+    schema: SchemaRef,
+    /// Where the reader gives each column.
+    order: Vec<usize>,
 }
 
 impl Opened {
     /// The schema of the rows.
     pub(crate) fn schema(&self) -> Result<SchemaRef> {
+        if let Some(parts) = &self.parts {
+            return Ok(parts.schema.clone());
+        }
         let schema = match &self.completed {
             Some(completed) => completed.schema.clone(),
             None => self.reader.schema()?,
@@ -242,6 +254,12 @@ impl Opened {
 
     /// A batch of the reader, with its partition columns.
     pub(crate) fn complete(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        if let Some(ReadParts { schema, order }) = &self.parts {
+            let columns = order.iter().map(|column| batch.column(*column).clone());
+            let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let (schema, columns) = (schema.clone(), columns.collect());
+            return Ok(RecordBatch::try_new_with_options(schema, columns, &rows)?);
+        }
         let batch = match &self.completed {
             Some(completed) => completed.complete(&batch)?,
             None => batch,
@@ -307,8 +325,17 @@ pub(crate) fn narrow(
         Some((from, to)) => reader = reader.offset(from).limit(to - from),
         None => {}
     }
-    let mut opened = Opened { reader, completed, part: None };
-    opened.part = Part::new(rows.variant_path.as_deref(), opened.schema()?.as_ref())?;
+    let mut opened = Opened { reader, completed, part: None, parts: None };
+    let schema = opened.schema()?;
+    opened.part = Part::new(rows.variant_path.as_deref(), &schema)?;
+    if let Some(part) = &opened.part
+        && opened.completed.is_none()
+        && input.target.is_none()
+        && let Some((reader, order)) = part.read_by(&opened.reader)?
+    {
+        opened.parts = Some(ReadParts { schema: part.schema(&schema), order });
+        opened.reader = reader;
+    }
     Ok(opened)
 }
 

@@ -14,6 +14,7 @@ mod failure;
 mod help;
 mod help_where;
 mod packed;
+mod pieces;
 mod command_line;
 mod checks;
 

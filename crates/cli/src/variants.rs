@@ -1,6 +1,7 @@
 //! Chooses which fields of JSON lines become VARIANT, how they are shredded, and which part of them
 //! is shown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,7 +12,7 @@ use marquetry::variant::{
     VariantArray, VariantArrayBuilder, VariantInference, VariantPath, VariantShape,
     VariantShredding,
 };
-use marquetry::{Error, ErrorKind, WriteOptions};
+use marquetry::{Error, ErrorKind, Reader, WriteOptions};
 
 use crate::args::{Convert, TargetForm};
 use crate::failure::{Failure, Result};
@@ -280,6 +281,30 @@ impl Part {
         }
         let field = field.as_ref().clone().with_data_type(VariantArray::unshredded_type());
         Arc::new(field.with_nullable(true))
+    }
+
+    /// A reader that extracts the parts, within its memory, and where it gives each column; `None`
+    /// if it cannot name all of them.
+    ///
+    /// # Errors
+    /// Those of the schema.
+    pub(crate) fn read_by(&self, reader: &Reader) -> Result<Option<(Reader, Vec<usize>)>> {
+        let schema = reader.schema()?;
+        let names = || schema.fields().iter().map(|field| field.name());
+        if names().collect::<BTreeSet<_>>().len() < schema.fields().len() {
+            return Ok(None);
+        }
+        let (parts, others): (Vec<&FieldRef>, Vec<&FieldRef>) =
+            schema.fields().iter().partition(|field| VariantArray::is_variant(field));
+        let read = reader.clone().project(others.iter().map(|field| field.name()));
+        let Ok(mut read) = read else { return Ok(None) };
+        for part in &parts {
+            let (name, path) = (part.name(), self.0.clone());
+            read = read.variant_get(name, path, VariantArray::unshredded_type(), name);
+        }
+        let Ok(found) = read.schema() else { return Ok(None) };
+        let order = names().map(|name| found.index_of(name));
+        Ok(Some((read, order.collect::<Result<_, _>>()?)))
     }
 
     /// The parts of a batch.

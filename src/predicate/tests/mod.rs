@@ -628,6 +628,14 @@ fn no_text_makes_the_parser_panic() {
 }
 
 #[test]
+fn a_fault_far_behind_in_a_text_is_marked() {
+    let text = format!("{}§", " ".repeat(70_000));
+    let error = Predicate::parse(&text).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.message().ends_with(&format!("\n  {}^", " ".repeat(70_000))));
+}
+
+#[test]
 fn long_strings_that_rows_share_are_not_copied_for_all_of_them() {
     let len = 1 << 20;
     let mut views = StringViewBuilder::new();

@@ -6,13 +6,10 @@ mod formatters;
 mod names;
 
 use std::io::Write;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
-use marquetry::Error;
-use marquetry::engine::rows::value_bytes;
 use marquetry::variant::VariantArray;
 
 use self::csv::CsvForm;
@@ -23,6 +20,7 @@ use crate::cells::{Forms, ValuesOf};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
+use crate::pieces::pieces;
 use crate::table::{Align, Cell, NULL, Style, Table, TableColumn};
 
 /// Prints rows in one of the forms.
@@ -282,33 +280,6 @@ fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters>
 /// More would wait for the output.
 const MAX_FORMATTERS: usize = 4;
 
-/// Rows whose text is made at a time: their values take little, even if rows share long ones.
-fn pieces(batch: &RecordBatch) -> Result<Vec<Range<usize>>> {
-    let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
-    let mut pieces = Vec::new();
-    while let Some(rows) = left.pop() {
-        let columns = batch.columns().iter();
-        let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
-        let bytes = bytes.fold(0, u64::saturating_add);
-        if bytes <= PIECE_BYTES || rows.len() <= 1 {
-            if bytes > ROW_BYTES {
-                let text = format!("a row of {bytes} bytes is not written as text");
-                return Err(Failure::File(Error::unsupported("rows of such a size", text)));
-            }
-            pieces.push(rows);
-        } else {
-            let middle = rows.start + rows.len() / 2;
-            left.extend([middle..rows.end, rows.start..middle]);
-        }
-    }
-    Ok(pieces)
-}
-
-const PIECE_BYTES: u64 = 2 << 20;
-
-/// Maximum bytes of the values of a row that is written as text.
-const ROW_BYTES: u64 = 4 << 30;
-
 /// Formats a cell of a table: text that looks like null, or that begins with a quote, is put in
 /// quotes.
 fn table_cell(text: Option<String>, any: bool) -> Cell {
@@ -387,37 +358,4 @@ fn type_name(data_type: &DataType) -> String {
         other => return other.to_string().to_ascii_lowercase(),
     };
     name.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow_array::builder::StringViewBuilder;
-    use arrow_array::{ArrayRef, Int64Array};
-
-    use super::*;
-
-    #[test]
-    fn rows_that_share_long_values_are_printed_a_few_at_a_time() {
-        let of = |column: ArrayRef| {
-            let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
-            pieces(&batch).expect("rows that are not too long")
-        };
-        let [all] = &of(Arc::new(Int64Array::from_iter_values(0..100_000)))[..] else {
-            panic!("numbers are one piece")
-        };
-        assert_eq!(*all, 0..100_000);
-        let mut views = StringViewBuilder::new();
-        let block = views.append_block(vec![b'x'; 1 << 20].into());
-        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
-        (0..1000).for_each(|_| views.append_value("short"));
-        let pieces = of(Arc::new(views.finish()));
-        let mut next = 0;
-        for rows in &pieces {
-            assert_eq!(rows.start, next);
-            assert!(rows.start >= 9 || rows.len() <= 2, "{pieces:?}");
-            next = rows.end;
-        }
-        assert_eq!(next, 1009);
-        assert!(pieces.len() < 24, "{pieces:?}");
-    }
 }

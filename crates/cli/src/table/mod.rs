@@ -249,7 +249,7 @@ impl Table {
                 self.layout = Some(layout);
                 for (column, width) in self.columns.iter().zip(&widths) {
                     let space = width.saturating_sub(self::width(&column.name));
-                    write!(out, "| {}{:space$} ", column.name, "")?;
+                    write!(out, "| {}{} ", column.name, " ".repeat(space))?;
                 }
                 writeln!(out, "|")?;
                 for (column, width) in self.columns.iter().zip(widths) {
@@ -364,7 +364,7 @@ impl Table {
         writeln!(out, "{title}{}", "─".repeat(dashes))?;
         for (column, cell) in self.columns.iter().zip(cells) {
             let space = names - width(&column.name);
-            write!(out, "{}{:space$} │ ", column.name, "")?;
+            write!(out, "{}{} │ ", column.name, " ".repeat(space))?;
             match cell {
                 Cell::Text(text) => writeln!(out, "{text}")?,
                 Cell::Null if self.style.dim => writeln!(out, "{DIM}{NULL}{PLAIN}")?,
@@ -414,7 +414,9 @@ fn line<'a>(
             Align::Right => (space, 0),
         };
         let (on, off) = if dim && style.dim { (DIM, PLAIN) } else { ("", "") };
-        write!(out, "{bar} {:before$}{on}{text}{off}{:after$} ", "", "")?;
+        // Not as widths: those of more than 65,535 are a panic.
+        let [before, after] = [before, after].map(|n| " ".repeat(n));
+        write!(out, "{bar} {before}{on}{text}{off}{after} ")?;
     }
     if layout.hidden > 0 && layout.right.is_empty() {
         write!(out, "{bar} … ")?;
@@ -472,6 +474,19 @@ mod tests {
         }
         table.end(&mut out).expect("memory");
         String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn cells_and_names_may_be_of_any_length() {
+        let long = "x".repeat(70_000);
+        for form in [TableForm::Screen(None), TableForm::Vertical(None), TableForm::Markdown] {
+            for name in ["n", &long] {
+                let columns =
+                    vec![column(name, "string", Align::Left), column("m", "string", Align::Right)];
+                let rows = vec![vec![text("a"), text("b")], vec![text(&long), text(&long)]];
+                assert!(drawn(form, columns, rows).len() > 140_000, "{form:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! Divides batches whose rows share long values into pieces of which there can be copies.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use marquetry::Error;
+use marquetry::engine::rows::value_bytes;
+
+use crate::failure::{Failure, Result};
+
+/// Ranges of the rows of a batch, in their order. The values of each take little, if there are
+/// several: rows may share long ones, and text or a copy has them for each row.
+///
+/// # Errors
+/// `Unsupported` if one row has more than [`ROW_BYTES`].
+pub(crate) fn pieces(batch: &RecordBatch) -> Result<Vec<Range<usize>>> {
+    let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
+    let mut pieces = Vec::new();
+    while let Some(rows) = left.pop() {
+        let columns = batch.columns().iter();
+        let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if bytes <= PIECE_BYTES || rows.len() <= 1 {
+            if bytes > ROW_BYTES {
+                let text = format!("a row of {bytes} bytes is not written");
+                return Err(Failure::File(Error::unsupported("rows of such a size", text)));
+            }
+            pieces.push(rows);
+        } else {
+            let middle = rows.start + rows.len() / 2;
+            left.extend([middle..rows.end, rows.start..middle]);
+        }
+    }
+    Ok(pieces)
+}
+
+const PIECE_BYTES: u64 = 2 << 20;
+
+/// Maximum bytes of the values of a row.
+const ROW_BYTES: u64 = 4 << 30;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::StringViewBuilder;
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn rows_that_share_long_values_are_a_few_at_a_time() {
+        let of = |column: ArrayRef| {
+            let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
+            pieces(&batch).expect("rows that are not too long")
+        };
+        let [all] = &of(Arc::new(Int64Array::from_iter_values(0..100_000)))[..] else {
+            panic!("numbers are one piece")
+        };
+        assert_eq!(*all, 0..100_000);
+        let mut views = StringViewBuilder::new();
+        let block = views.append_block(vec![b'x'; 1 << 20].into());
+        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
+        (0..1000).for_each(|_| views.append_value("short"));
+        let pieces = of(Arc::new(views.finish()));
+        let mut next = 0;
+        for rows in &pieces {
+            assert_eq!(rows.start, next);
+            assert!(rows.start >= 9 || rows.len() <= 2, "{pieces:?}");
+            next = rows.end;
+        }
+        assert_eq!(next, 1009);
+        assert!(pieces.len() < 24, "{pieces:?}");
+    }
+}
