@@ -106,9 +106,11 @@ fn with_damage(reader: &Reader) -> Result<(Rows, usize)> {
     Ok((found, batches.damage().len() + batches.nulled().len()))
 }
 
-/// Filters that change values give the rows for which they are true in memory.
+/// Filters that change values give the rows for which they are true in memory; without statistics,
+/// which may be wrong.
 fn filtered(reader: &Reader, plain: &Result<Rows>, len: usize) {
     let Ok(schema) = reader.schema() else { return };
+    let reader = reader.clone().verify_statistics(true);
     for field in schema.fields().iter().take(3) {
         let column = || col(field.name().as_str());
         for predicate in [
