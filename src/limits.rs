@@ -295,11 +295,15 @@ impl Growth {
         if capacity - len >= n {
             return Ok(0);
         }
-        let to = len.saturating_add(n).max(capacity.saturating_mul(2));
+        let least = capacity.saturating_mul(2).max(MIN_GROWTH / size.max(1));
+        let to = len.saturating_add(n).max(least);
         self.take((to - capacity).saturating_mul(size))?;
         Ok(to - len)
     }
 }
+
+/// Bytes that a vector begins with, so that few values do not make it grow several times.
+const MIN_GROWTH: usize = 64;
 
 #[cold]
 fn beyond(bytes: usize, left: usize) -> Error {
@@ -316,22 +320,24 @@ mod tests {
 
     #[test]
     fn growth_is_counted_before_it_is_allocated() {
-        let budget = Budget::new(100);
+        let budget = Budget::new(1000);
         let growth = Growth::counted(budget.reservation("a copy"));
         let mut out: Vec<u16> = Vec::new();
         growth.room(&mut out, 10).unwrap();
-        assert_eq!((out.capacity(), budget.used()), (10, 20));
-        out.extend(0..10);
+        assert_eq!((out.capacity(), budget.used()), (32, 64));
+        growth.room(&mut out, 100).unwrap();
+        assert_eq!((out.capacity(), budget.used()), (100, 200));
+        out.extend(0..100);
         growth.room(&mut out, 1).unwrap();
-        assert_eq!((out.capacity(), budget.used()), (20, 40));
-        growth.room(&mut out, 10).unwrap();
-        assert_eq!(budget.used(), 40, "there is room");
-        let error = growth.room(&mut out, 50).unwrap_err();
+        assert_eq!((out.capacity(), budget.used()), (200, 400));
+        growth.room(&mut out, 100).unwrap();
+        assert_eq!(budget.used(), 400, "there is room");
+        let error = growth.room(&mut out, 500).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
-        assert_eq!((out.capacity(), budget.used()), (20, 40));
+        assert_eq!((out.capacity(), budget.used()), (200, 400));
         let mut text = String::new();
-        growth.room_for_text(&mut text, 60).unwrap();
-        assert!(growth.room_for_text(&mut text, 61).is_err());
+        growth.room_for_text(&mut text, 600).unwrap();
+        assert!(growth.room_for_text(&mut text, 601).is_err());
         let small = Growth::within(10);
         small.take(6).unwrap();
         assert_eq!(small.take(5).unwrap_err().kind(), ErrorKind::Limit(LimitKind::Memory));
