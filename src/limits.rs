@@ -274,27 +274,32 @@ impl Growth {
     /// Makes room for `n` values more, and counts it. A vector that is full becomes twice as large.
     #[inline]
     pub(crate) fn room<T>(&self, out: &mut Vec<T>, n: usize) -> Result<()> {
-        match self.more(out.len(), out.capacity(), n, size_of::<T>())? {
-            0 => Ok(()),
-            more => Ok(out.try_reserve_exact(more)?),
+        if out.capacity() - out.len() >= n {
+            return Ok(());
         }
+        self.grow(out, n)
+    }
+
+    /// Apart from the loops that seldom come here.
+    #[cold]
+    #[inline(never)]
+    fn grow<T>(&self, out: &mut Vec<T>, n: usize) -> Result<()> {
+        let more = self.more(out.len(), out.capacity(), n, size_of::<T>())?;
+        Ok(out.try_reserve_exact(more)?)
     }
 
     /// As [`room`](Self::room), for `n` bytes of text.
     #[inline]
     pub(crate) fn room_for_text(&self, out: &mut String, n: usize) -> Result<()> {
-        match self.more(out.len(), out.capacity(), n, 1)? {
-            0 => Ok(()),
-            more => Ok(out.try_reserve_exact(more)?),
+        if out.capacity() - out.len() >= n {
+            return Ok(());
         }
+        let more = self.more(out.len(), out.capacity(), n, 1)?;
+        Ok(out.try_reserve_exact(more)?)
     }
 
-    /// How many values more there must be room for, counted.
-    #[inline]
+    /// How many values more a vector without room for `n` is to have room for, counted.
     fn more(&self, len: usize, capacity: usize, n: usize, size: usize) -> Result<usize> {
-        if capacity - len >= n {
-            return Ok(0);
-        }
         let least = capacity.saturating_mul(2).max(MIN_GROWTH / size.max(1));
         let to = len.saturating_add(n).max(least);
         self.take((to - capacity).saturating_mul(size))?;
