@@ -1,4 +1,4 @@
-//! Divides batches whose rows share long values into pieces of which there can be copies.
+//! Divides batches whose rows share long values into pieces that can be copied.
 
 use std::ops::Range;
 
