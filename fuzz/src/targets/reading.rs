@@ -14,7 +14,8 @@ const MEMORY: u64 = 64 << 20;
 const SLACK: usize = 16 << 20;
 /// Rows after which no more batches are asked for: a page may stand for any number of rows.
 const MAX_ROWS: usize = 1 << 16;
-/// Bytes of their values after which no more are asked for: a batch that was returned is the caller's.
+/// Bytes of their values after which no more are asked for: the memory of a batch that was returned
+/// is the caller's.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// The kernels of `docs/kernels.md`.
