@@ -353,8 +353,7 @@ impl Evaluator<'_> {
     fn test_dictionary(self, array: &ArrayRef, outer: Option<&NullBuffer>) -> Result<TriState> {
         let dictionary = array.as_any_dictionary();
         let entries = dictionary.values();
-        let bytes = value_bytes(array);
-        let by_row = || {
+        let by_row = |bytes: u64| {
             let mut copies = self.evaluation.copies();
             copies.add(bytes)?;
             self.test_here(&take(entries, dictionary.keys(), None)?, outer)
@@ -363,9 +362,11 @@ impl Evaluator<'_> {
             return Ok(known.looked_up(dictionary));
         }
         // A few long entries may be those of most rows.
-        let pays = self.evaluation.adaptive.pays(self.test, entries, array.len());
-        if !pays && bytes <= value_bytes(entries) {
-            return by_row();
+        if !self.evaluation.adaptive.pays(self.test, entries, array.len()) {
+            let bytes = value_bytes(array);
+            if bytes <= value_bytes(entries) {
+                return by_row(bytes);
+            }
         }
         match self.test_plain(entries, None) {
             Ok(of_entries) => {
@@ -373,7 +374,9 @@ impl Evaluator<'_> {
                 Ok(of_entries.looked_up(dictionary))
             }
             // An entry that cannot be tested matters only if a row has it.
-            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => by_row(),
+            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => {
+                by_row(value_bytes(array))
+            }
             Err(e) => Err(e),
         }
     }
