@@ -234,13 +234,13 @@ impl VariantArray {
     ) -> Result<ArrayRef> {
         let mut out = NestedBuilder::new(data_type)?;
         out.count_slots(self.len, growth)?;
-        let mut unshredder = Unshredder::new(self, growth);
+        let mut unshredder = Unshredder::of_part(self, found.node, growth);
         let mut names = Unshredder::new(self, growth);
         let mut whole = Vec::new();
         for row in 0..self.len {
             whole.clear();
             let is_there = match found.place(row) {
-                Some(place) => unshredder.append_of(found.node, row, place, &mut whole)?,
+                Some(place) => unshredder.append_part(row, place, &mut whole)?,
                 None => false,
             };
             if !is_there {
@@ -256,7 +256,7 @@ impl VariantArray {
 
     /// The parts as they are.
     fn get_variant(&self, found: &FoundPath<'_>, growth: &Growth) -> Result<ArrayRef> {
-        let mut unshredder = Unshredder::new(self, growth);
+        let mut unshredder = Unshredder::of_part(self, found.node, growth);
         let mut names = Unshredder::new(self, growth);
         let (mut bytes, mut ends) = (Vec::new(), first_end(self.len)?);
         let mut valid = memory::vec_for(self.len)?;
@@ -266,7 +266,7 @@ impl VariantArray {
             if let Some(place) = found.place(row) {
                 names.enter(row)?;
                 whole.clear();
-                is_there = unshredder.append_of(found.node, row, place, &mut whole)?;
+                is_there = unshredder.append_part(row, place, &mut whole)?;
                 // At the top level and in lists, a missing value is null.
                 if !is_there && found.rest.is_empty() && found.is_required {
                     whole.push(0);

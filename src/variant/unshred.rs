@@ -29,6 +29,8 @@ use crate::memory;
 #[derive(Debug)]
 pub(super) struct Unshredder<'a> {
     column: &'a VariantArray,
+    /// The whole values, or the part of each that is reconstructed.
+    root: &'a ShreddedNode,
     /// Counts what is appended.
     growth: &'a Growth,
     metadata_bytes: &'a [u8],
@@ -65,12 +67,22 @@ struct NumberedNode<'a> {
 
 impl<'a> Unshredder<'a> {
     pub(super) fn new(column: &'a VariantArray, growth: &'a Growth) -> Self {
+        Self::of_part(column, &column.root, growth)
+    }
+
+    /// Reconstructs the part of each value that `root`, a node of the column, has.
+    pub(super) fn of_part(
+        column: &'a VariantArray,
+        root: &'a ShreddedNode,
+        growth: &'a Growth,
+    ) -> Self {
         Self {
             column,
+            root,
             growth,
             metadata_bytes: &[],
             metadata: None,
-            ids: vec![NameId::default(); column.root.names],
+            ids: vec![NameId::default(); root.names],
             epoch: 0,
             ids_of_name: None,
             table_epoch: 0,
@@ -84,10 +96,7 @@ impl<'a> Unshredder<'a> {
         if self.column.is_null(row) {
             return Ok(());
         }
-        let column = self.column;
-        self.enter(row)?;
-        let place = NumberedNode { node: &column.root, first_id: 0 };
-        if !self.node(place, row, out)? {
+        if !self.append_part(row, row, out)? {
             self.null(out)?;
         }
         Ok(())
@@ -104,17 +113,16 @@ impl<'a> Unshredder<'a> {
         Ok(())
     }
 
-    /// Appends the value of `node` in `row` of the column, which is row `node_row` of its own
-    /// arrays; false if it is missing.
-    pub(super) fn append_of(
+    /// Appends the part of the value of a row, which the arrays of the part have at `place`; false
+    /// if it is missing.
+    pub(super) fn append_part(
         &mut self,
-        node: &'a ShreddedNode,
         row: usize,
-        node_row: usize,
+        place: usize,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         self.enter(row)?;
-        self.node(NumberedNode { node, first_id: 0 }, node_row, out)
+        self.node(NumberedNode { node: self.root, first_id: 0 }, place, out)
     }
 
     /// The metadata of the row set by [`enter`](Self::enter).
@@ -156,11 +164,11 @@ impl<'a> Unshredder<'a> {
         if self.table_epoch != self.epoch {
             self.table_epoch = self.epoch;
             let metadata = self.metadata()?;
-            let column = self.column;
+            let root = self.root;
             let slots = self.ids_of_name.get_or_insert_with(|| {
                 let mut slots = HashMap::new();
                 let mut next = 0;
-                for_each_name(&column.root, &mut next, &mut |name, slot| {
+                for_each_name(root, &mut next, &mut |name, slot| {
                     slots.entry(name).or_insert_with(Vec::new).push(slot);
                 });
                 slots

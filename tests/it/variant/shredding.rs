@@ -1015,6 +1015,30 @@ fn names_in_no_order_are_found_where_each_row_has_other_metadata() {
 }
 
 #[test]
+fn parts_have_their_names_where_many_are_in_no_order() {
+    let mut rows = VariantArrayBuilder::new();
+    // Names have the order in which the values have them.
+    let others: Vec<String> = (0..20).rev().map(|i| format!(r#""n{i:02}":0"#)).collect();
+    let a = r#"{"x":1,"y":2}"#;
+    rows.append_json(&format!(r#"{{{},"l":[{a}],"a":{a}}}"#, others.join(","))).unwrap();
+    let column = rows.finish().unwrap();
+    let plain = VariantArray::new(&column).unwrap();
+    let shape = VariantShape::parse("{a: {x: int64, y: int64}, l: [{x: int64, y: int64}]}");
+    let shredded = plain.shred(&shape.unwrap()).unwrap();
+    let shredded = VariantArray::new(&shredded).unwrap();
+    let fields = ["x", "y"].map(|name| Field::new(name, DataType::Int64, true));
+    let data_type = DataType::Struct(fields.into_iter().collect());
+    for path in ["$.a", "$.l[0]"] {
+        let path: VariantPath = path.parse().unwrap();
+        let part = shredded.get(&path, &VariantArray::unshredded_type()).unwrap();
+        let part = VariantArray::new(part.as_struct()).unwrap().value(0).unwrap().unwrap();
+        assert_eq!(part.as_variant().to_json().unwrap(), a);
+        let [want, have] = [&plain, &shredded].map(|from| from.get(&path, &data_type).unwrap());
+        assert_eq!(&want, &have, "{path}");
+    }
+}
+
+#[test]
 fn parts_of_lists_that_are_null_are_there_and_parts_of_types_unknown_are_refused() {
     let mut rows = VariantArrayBuilder::new();
     rows.append_json("[null, 1]").unwrap();
