@@ -132,7 +132,9 @@ pub use crate::write::row_group::batch_bytes;
 /// anew.
 pub mod rows {
     pub use crate::memory::bytes_of_nulls;
-    pub use crate::rows::{concat, filter, interleave, nulls, take, value_bytes};
+    pub use crate::rows::{
+        concat, dictionary_keys, filter, interleave, nulls, take, trimmed, value_bytes,
+    };
 }
 
 /// Lets one SIMD kernel run with less than this machine has, for `benches/kernels.rs`.

@@ -298,12 +298,16 @@ impl Growth {
         Ok(out.try_reserve_exact(more)?)
     }
 
-    /// How many values more a vector without room for `n` is to have room for, counted.
+    /// How many values more a vector without room for `n` is to have room for, counted; `n`, where
+    /// there is no memory for twice as many.
     fn more(&self, len: usize, capacity: usize, n: usize, size: usize) -> Result<usize> {
-        let least = capacity.saturating_mul(2).max(MIN_GROWTH / size.max(1));
-        let to = len.saturating_add(n).max(least);
-        self.take((to - capacity).saturating_mul(size))?;
-        Ok(to - len)
+        let wanted = len.saturating_add(n);
+        let to = capacity.saturating_mul(2).max(MIN_GROWTH / size.max(1)).max(wanted);
+        if self.take((to - capacity).saturating_mul(size)).is_ok() {
+            return Ok(to - len);
+        }
+        self.take((wanted - capacity).saturating_mul(size))?;
+        Ok(n)
     }
 }
 
@@ -314,7 +318,7 @@ const MIN_GROWTH: usize = 64;
 fn beyond(bytes: usize, left: usize) -> Error {
     Error::limit(
         LimitKind::Memory,
-        format_args!("{bytes} bytes more are wanted, and {left} are left: ask for fewer rows"),
+        format_args!("{bytes} bytes more are wanted, and {left} are left"),
     )
 }
 
@@ -337,6 +341,14 @@ mod tests {
         assert_eq!((out.capacity(), budget.used()), (200, 400));
         growth.room(&mut out, 100).unwrap();
         assert_eq!(budget.used(), 400, "there is room");
+        // There is no memory for twice as many.
+        let budget_of_text = Budget::new(150);
+        let counted = Growth::counted(budget_of_text.reservation("a copy"));
+        let mut text = String::new();
+        counted.room_for_text(&mut text, 100).unwrap();
+        text.push_str(&"x".repeat(100));
+        counted.room_for_text(&mut text, 40).unwrap();
+        assert_eq!((text.capacity(), budget_of_text.used()), (140, 140));
         let error = growth.room(&mut out, 500).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory));
         assert_eq!((out.capacity(), budget.used()), (200, 400));

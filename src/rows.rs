@@ -17,9 +17,13 @@ use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 use crate::memory;
 
+mod trimmed;
 mod value_bytes;
 
-pub use value_bytes::value_bytes;
+pub(crate) use trimmed::own_elements;
+#[cfg(feature = "engine")]
+pub use trimmed::trimmed;
+pub use value_bytes::{dictionary_keys, value_bytes};
 pub(crate) use value_bytes::{keys_of, nulls_of};
 
 /// Which rows of arrays are kept.
@@ -153,9 +157,18 @@ pub fn interleave(
 
 /// Bytes that a copy of all rows takes. Those of dictionaries and of views share most of theirs.
 pub(crate) fn copied_bytes(array: &ArrayRef) -> usize {
-    match (array.data_type(), array.as_any_dictionary_opt()) {
-        (_, Some(dictionary)) => dictionary.keys().get_buffer_memory_size(),
-        (DataType::Utf8View | DataType::BinaryView, _) => array.len() * size_of::<u128>(),
+    let of_lists = |values: &ArrayRef, offsets: usize| copied_bytes(values) + offsets;
+    match array.data_type() {
+        DataType::Dictionary(..) => array.as_any_dictionary().keys().get_buffer_memory_size(),
+        DataType::Utf8View | DataType::BinaryView => array.len() * size_of::<u128>(),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(copied_bytes).sum(),
+        DataType::List(_) => of_lists(array.as_list::<i32>().values(), array.len() * 4),
+        DataType::LargeList(_) => of_lists(array.as_list::<i64>().values(), array.len() * 8),
+        DataType::FixedSizeList(..) => of_lists(array.as_fixed_size_list().values(), 0),
+        DataType::Map(..) => {
+            let map = array.as_map();
+            map.entries().columns().iter().map(copied_bytes).sum::<usize>() + array.len() * 4
+        }
         _ => array.get_buffer_memory_size(),
     }
 }

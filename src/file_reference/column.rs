@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field};
 use super::checksum::Checksum;
 use super::resolve::{DEFAULT_CONTENT_TYPE, FileReference, FileTarget};
 use crate::error::{Error, Result, quoted};
+use crate::rows::dictionary_keys;
 use crate::schema::{FILE, LOGICAL_TYPE_KEY};
 
 /// A FILE column: a struct of any of the children `uri`, `offset`, `size`, `content_type`,
@@ -240,11 +241,7 @@ fn by_key<'a, V: ?Sized>(
 ) -> Option<Values<'a, V>> {
     let dictionary = array.as_any_dictionary_opt()?;
     let values = of(dictionary.values())?;
-    // Without entries there are no keys either.
-    let keys = match dictionary.values().is_empty() {
-        true => Vec::new(),
-        false => dictionary.normalized_keys(),
-    };
+    let keys = dictionary_keys(dictionary);
     Some(Box::new(move |i| {
         let key = keys.get(i).filter(|_| dictionary.is_valid(i))?;
         values(*key)

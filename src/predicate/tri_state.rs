@@ -6,6 +6,8 @@ use arrow_array::types::Int32Type;
 use arrow_array::{AnyDictionaryArray, Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
+use crate::rows::dictionary_keys;
+
 /// The rows that are true and those that are false; all others are null.
 #[derive(Debug, Clone)]
 pub(super) struct TriState {
@@ -86,7 +88,7 @@ impl TriState {
                 Self::total(BooleanBuffer::new(trues, 0, len)).masked(nulls)
             }
             _ => {
-                let keys = dictionary.normalized_keys();
+                let keys = dictionary_keys(dictionary);
                 self.gathered(len, |i| keys.get(i).copied()).masked(nulls)
             }
         }

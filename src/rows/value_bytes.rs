@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait, RunArray};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait, RunArray, UnionArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 
@@ -56,7 +56,7 @@ pub fn value_bytes(array: &dyn Array) -> u64 {
         D::FixedSizeBinary(size) => fixed(size.as_usize()),
         D::Boolean => fixed(1).div_ceil(8),
         D::Null => 0,
-        D::Union(..) => array.get_buffer_memory_size() as u64,
+        D::Union(..) => of_union(array.as_union()),
         other => fixed(other.primitive_width().unwrap_or(0)),
     }
 }
@@ -93,6 +93,20 @@ fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>) -> u64 {
     }))
 }
 
+fn of_union(union: &UnionArray) -> u64 {
+    let slot = |i: usize| {
+        let values = union.child(union.type_id(i));
+        value_bytes(&values.slice(union.value_offset(i), 1))
+    };
+    match (union.offsets(), union.data_type()) {
+        // A sparse union has a slot in each of its arrays.
+        (None, DataType::Union(fields, _)) => {
+            total(fields.iter().map(|(id, _)| value_bytes(union.child(id))))
+        }
+        _ => total((0..union.len()).map(slot)),
+    }
+}
+
 fn of_dictionary(dictionary: &dyn AnyDictionaryArray) -> u64 {
     let values = dictionary.values();
     match values.data_type() {
@@ -115,22 +129,30 @@ fn of_strings<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: 
 
 /// The key of a null may be anything, and counts nothing.
 fn of_keys(dictionary: &dyn AnyDictionaryArray, bytes: impl Fn(usize) -> u64) -> u64 {
-    let keys = keys_of(dictionary);
-    let key = |i: usize| keys.get(i).map_or(0, |key| bytes(*key as usize));
+    let keys = dictionary_keys(dictionary);
+    let key = |i: usize| keys.get(i).map_or(0, |key| bytes(*key));
     match nulls_of(dictionary) {
         None => total((0..keys.len()).map(key)),
         Some(nulls) => total(nulls.valid_indices().map(key)),
     }
 }
 
-/// The keys of a dictionary array; those of nulls may be anything.
+/// Which entry each slot of a dictionary array has. That of a null may be any, and without entries
+/// there are only nulls.
+pub fn dictionary_keys(dictionary: &dyn AnyDictionaryArray) -> Vec<usize> {
+    match dictionary.values().is_empty() {
+        true => vec![0; dictionary.len()],
+        false => dictionary.normalized_keys(),
+    }
+}
+
+/// The same for dictionaries of files, whose indices have 32 bits.
 pub(crate) fn keys_of(dictionary: &dyn AnyDictionaryArray) -> Vec<u32> {
     match dictionary.keys().as_primitive_opt::<Int32Type>() {
         Some(keys) => keys.values().iter().map(|key| key.cast_unsigned()).collect(),
-        None if dictionary.values().is_empty() => vec![0; dictionary.len()],
         None => {
-            let keys = dictionary.normalized_keys();
-            keys.into_iter().map(|key| u32::try_from(key).expect("an index of 32 bits")).collect()
+            let keys = dictionary_keys(dictionary).into_iter();
+            keys.map(|key| u32::try_from(key).unwrap_or(u32::MAX)).collect()
         }
     }
 }
@@ -141,7 +163,7 @@ pub(crate) fn nulls_of(dictionary: &dyn AnyDictionaryArray) -> Option<NullBuffer
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::builder::{ListBuilder, StringViewBuilder};
+    use arrow_array::builder::{ListBuilder, StringViewBuilder, UnionBuilder};
     use arrow_array::{BooleanArray, DictionaryArray, Int32Array, StringArray, StructArray};
     use arrow_schema::Field;
 
@@ -181,5 +203,11 @@ mod tests {
         }
         let lists = lists.finish();
         assert_eq!((value_bytes(&lists), value_bytes(&lists.slice(1, 2))), (20, 8));
+        let mut dense = UnionBuilder::with_capacity_dense(3);
+        dense.append::<Int32Type>("a", 1).unwrap();
+        dense.append::<Int64Type>("b", 2).unwrap();
+        dense.append::<Int64Type>("b", 3).unwrap();
+        let dense = dense.build().unwrap();
+        assert_eq!((value_bytes(&dense), value_bytes(&dense.slice(0, 2))), (20, 12));
     }
 }

@@ -8,12 +8,13 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray,
     OffsetSizeTrait, StructArray, make_array,
 };
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::array::VariantArray;
 use super::malformed::malformed;
 use crate::error::Result;
+use crate::rows::own_elements;
 use crate::schema::{Kind, Shape, element_of};
 
 /// The VARIANT columns in a field, each with what is to be done with it.
@@ -317,19 +318,7 @@ fn trimmed<O: OffsetSizeTrait>(
     live: Option<&NullBuffer>,
     nulls: Option<&NullBuffer>,
 ) -> (OffsetBuffer<O>, ArrayRef, Option<NullBuffer>) {
-    let zero = O::usize_as(0);
-    // As a slice: the buffer has methods of these names of its own in Arrow 60.
-    let ends: &[O] = offsets;
-    let first = ends.first().copied().unwrap_or(zero);
-    let end = ends.last().copied().unwrap_or(zero).as_usize();
-    let values = values.slice(first.as_usize(), end - first.as_usize());
-    let from_zero = match first == zero {
-        true => offsets.clone(),
-        false => {
-            let all: Vec<O> = offsets.iter().map(|offset| *offset - first).collect();
-            OffsetBuffer::new(ScalarBuffer::from(all))
-        }
-    };
+    let (from_zero, values) = own_elements(offsets, values);
     let lists = NullBuffer::union(nulls, live).filter(|lists| lists.null_count() > 0);
     let live = lists.map(|lists| {
         let mut bits = BooleanBufferBuilder::new(values.len());
