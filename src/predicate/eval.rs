@@ -14,7 +14,7 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use arrow_select::filter::filter;
@@ -23,7 +23,7 @@ use arrow_select::take::take;
 
 use super::bound::{Bound, BoundColumn, BoundNode, BoundTest, PathStep, ReadOf};
 use super::computed::{BoundComputed, Load, Question, column_values, compare, lower};
-use super::evaluation::Evaluation;
+use super::evaluation::{BUILT, Evaluation};
 use super::expression::{Function, Op, Quantifier};
 use super::kernels::{compare_to_float, like_pattern};
 use super::learn::AdaptiveStats;
@@ -33,7 +33,7 @@ use super::set::{are_in_other_form, each_value};
 use super::tri_state::TriState;
 use super::type_name::TypeName;
 use super::value::LiteralValue;
-use crate::error::{Error, ErrorKind, Result, Spec};
+use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::geo::Rectangle;
 use crate::limits::Growth;
 use crate::rows::{self, value_bytes};
@@ -50,13 +50,25 @@ impl Bound {
     /// `Usage` if a column is missing or of another type, or a function of the caller returns
     /// another number of rows; and any error of such a function.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let tri_state = self.tri_state(
-            &self.root,
-            batch,
-            None,
-            Evaluation::new(&AdaptiveStats::default(), None),
-        )?;
-        Ok(BooleanArray::new(tri_state.trues, None))
+        Ok(BooleanArray::new(self.trues(batch)?, None))
+    }
+
+    /// Rows whose values would have no room in one array, once each has its own copy, are evaluated
+    /// in halves.
+    fn trues(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
+        let (rows, adaptive) = (batch.num_rows(), AdaptiveStats::default());
+        let all = self.tri_state(&self.root, batch, None, Evaluation::new(&adaptive, None));
+        match all {
+            Err(e) if e.kind() == ErrorKind::Limit(LimitKind::ArrayLength) && rows > 1 => {
+                let middle = rows / 2;
+                let mut trues = BooleanBufferBuilder::new(rows);
+                for half in [batch.slice(0, middle), batch.slice(middle, rows - middle)] {
+                    trues.append_buffer(&self.trues(&half)?);
+                }
+                Ok(trues.finish())
+            }
+            all => Ok(all?.trues),
+        }
     }
 
     /// For rows that are not `wanted`, because others decide, the result may be null.
@@ -217,7 +229,10 @@ impl Bound {
                 Some(wanted) => filter(&array, wanted)?,
                 None => array,
             };
-            copies.add(value_bytes(&array))?;
+            match computed.copies_text || !is_shared(array.data_type()) {
+                true => copies.add(value_bytes(&array), 1 + BUILT)?,
+                false => copies.hold(array.len().saturating_mul(size_of::<u128>()))?,
+            }
             column_values(&array)
         };
         let results = computed.results(&mut load)?;
@@ -254,6 +269,21 @@ impl BoundComputed {
         let is = |bits: &BooleanBuffer| bits.count_set_bits() > 0;
         Ok(if is(&results.trues) { Some(true) } else { is(&results.falses).then_some(false) })
     }
+}
+
+/// Whether views of the values refer to the bytes where they are.
+fn is_shared(data_type: &DataType) -> bool {
+    use DataType as D;
+    match data_type {
+        D::LargeUtf8 | D::LargeBinary => true,
+        D::Dictionary(_, values) => is_bytes(values),
+        values => is_bytes(values),
+    }
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::Utf8 | D::Binary | D::Utf8View | D::BinaryView)
 }
 
 /// Tests values that are not those of a column of a batch.
@@ -355,7 +385,7 @@ impl Evaluator<'_> {
         let entries = dictionary.values();
         let by_row = |bytes: u64| {
             let mut copies = self.evaluation.copies();
-            copies.add(bytes)?;
+            copies.add(bytes, 1)?;
             self.test_here(&take(entries, dictionary.keys(), None)?, outer)
         };
         if let Some(known) = self.evaluation.adaptive.entries(self.test, entries) {
@@ -373,11 +403,14 @@ impl Evaluator<'_> {
                 self.evaluation.adaptive.keep(self.test, entries, &of_entries);
                 Ok(of_entries.looked_up(dictionary))
             }
-            // An entry that cannot be tested matters only if a row has it.
-            Err(e) if e.kind() == ErrorKind::Malformed(Spec::Geospatial) => {
-                by_row(value_bytes(array))
-            }
-            Err(e) => Err(e),
+            Err(e) => match e.kind() {
+                // An entry that cannot be tested matters only if a row has it, and where there is
+                // no memory for all entries, there may be some for those of fewer rows.
+                ErrorKind::Malformed(Spec::Geospatial) | ErrorKind::Limit(_) => {
+                    by_row(value_bytes(array))
+                }
+                _ => Err(e),
+            },
         }
     }
 
@@ -438,7 +471,7 @@ impl Evaluator<'_> {
             }
             BoundTest::Lowered(of_small) => {
                 let mut copies = self.evaluation.copies();
-                copies.add(value_bytes(array))?;
+                copies.add(value_bytes(array), BUILT)?;
                 let small = lower(array).ok_or_else(|| missing(column))?;
                 Evaluator { test: of_small, ..self }.test_plain(&small, outer)?
             }

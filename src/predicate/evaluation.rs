@@ -13,13 +13,13 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) budget: Option<&'a Budget>,
 }
 
-/// Copies that exist at a time while strings are changed: the values, a string builder that may be
-/// twice as large, and one value more.
-const COPIES: usize = 4;
+/// Copies that exist at a time while strings are changed: a string builder that may be twice as
+/// large as the values, and one value more.
+pub(super) const BUILT: usize = 3;
 
-/// Maximum bytes of the values that are changed: with 32-bit offsets there is room for twice as
+/// Maximum bytes of the values that are copied: with 32-bit offsets there is room for twice as
 /// many, which small letters of other widths may take.
-const MAX_CHANGED: u64 = 1 << 30;
+const MAX_COPIED: u64 = 1 << 30;
 
 impl<'a> Evaluation<'a> {
     pub(crate) fn new(adaptive: &'a AdaptiveStats, budget: Option<&'a Budget>) -> Self {
@@ -40,7 +40,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-const PURPOSE: &str = "copies of values that a filter changes";
+const PURPOSE: &str = "copies of values for a filter";
 
 /// Memory that copies of values take until this is dropped. Trap: rows share the entries of
 /// dictionaries and the bytes of views, but not those of copies.
@@ -51,7 +51,7 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// Counts `bytes` of rows that are copied once.
+    /// Counts `bytes` that are copied without becoming strings of one array.
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has less.
@@ -59,20 +59,17 @@ impl Copies {
         self.reservation.as_mut().map_or(Ok(()), |reservation| reservation.grow(bytes))
     }
 
-    /// Counts the copies of values that take `bytes`, before they are made.
+    /// Counts as many copies of values that take `bytes`, before they are made.
     ///
     /// # Errors
     /// `Limit(Memory)` if the budget has less, `Limit(ArrayLength)` if they have no room in arrays:
     /// fewer rows may do.
-    pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
+    pub(super) fn add(&mut self, bytes: u64, copies: usize) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > MAX_CHANGED {
+        if self.bytes > MAX_COPIED {
             return Err(too_many(self.bytes));
         }
-        match &mut self.reservation {
-            Some(reservation) => reservation.grow(saturated(bytes).saturating_mul(COPIES)),
-            None => Ok(()),
-        }
+        self.hold(saturated(bytes).saturating_mul(copies))
     }
 }
 
@@ -81,7 +78,7 @@ fn too_many(bytes: u64) -> Error {
     Error::limit(
         LimitKind::ArrayLength,
         format_args!(
-            "values of {bytes} bytes are to be changed for a filter, and {MAX_CHANGED} can be: \
+            "values of {bytes} bytes are to be copied for a filter, and {MAX_COPIED} can be: \
              evaluate it on fewer rows"
         ),
     )

@@ -30,6 +30,8 @@ pub(in crate::predicate) struct BoundComputed {
     pub(in crate::predicate) columns: Vec<usize>,
     /// Whether a row can make the evaluation fail.
     pub(in crate::predicate) may_fail: bool,
+    /// Whether strings are copied, or converted.
+    pub(in crate::predicate) copies_text: bool,
     /// The text form, for errors.
     pub(in crate::predicate) text: String,
 }
@@ -79,7 +81,8 @@ impl BoundComputed {
         };
         let columns = columns.collect();
         let may_fail = value.may_fail || right.is_some_and(|right| right.may_fail) || converts;
-        Self { value, question, columns, may_fail, text }
+        let copies_text = value.copies_text() || right.is_some_and(BoundExpression::copies_text);
+        Self { value, question, columns, may_fail, copies_text, text }
     }
 }
 
@@ -149,6 +152,12 @@ impl BoundExpression {
             BoundStep::Column(column) => Some(*column),
             _ => None,
         })
+    }
+
+    fn copies_text(&self) -> bool {
+        let copies =
+            |function: &Unary| matches!(function, Unary::Lower | Unary::Upper | Unary::Cast(_));
+        self.steps.iter().any(|step| matches!(step, BoundStep::Unary(of, _) if copies(of)))
     }
 
     /// How this is compared with another.

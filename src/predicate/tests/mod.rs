@@ -17,9 +17,12 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema as ArrowSchema};
 
+use super::evaluation::Evaluation;
 use super::expression::*;
+use super::learn::AdaptiveStats;
 use super::literal::Literal;
-use crate::error::{ErrorKind, LimitKind};
+use crate::error::ErrorKind;
+use crate::limits::Budget;
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
@@ -640,20 +643,40 @@ fn long_strings_that_rows_share_are_not_copied_for_all_of_them() {
     let len = 1 << 20;
     let mut views = StringViewBuilder::new();
     let block = views.append_block(vec![b'1'; len as usize].into());
-    (0..3000).for_each(|_| views.try_append_view(block, 0, len).unwrap());
-    let views = batch(vec![("s", Arc::new(views.finish()))]);
-    for text in ["cast(s as bigint) > 3", "lower(s) = 'x'", "s ilike '%x%'"] {
-        let bound = Predicate::parse(text).unwrap().bind_to(&views.schema()).unwrap();
-        let error = bound.evaluate(&views).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::ArrayLength), "{text}: {error}");
-        assert!(bound.evaluate(&views.slice(0, 0)).is_ok(), "{text}");
+    let short = |row: usize| row == 3 || row == 600;
+    for row in 0..1030 {
+        match short(row) {
+            true => views.append_value("X"),
+            false => views.try_append_view(block, 0, len).unwrap(),
+        }
     }
-    assert!(rows("lower(s) = '1'", &views.slice(7, 2)).is_empty());
+    let views = batch(vec![("s", Arc::new(views.finish()))]);
+    // Together they take more than 1 GiB, which no array of strings may be.
+    assert_eq!(rows("lower(s) = 'x'", &views), [3, 600]);
+    let bound = Predicate::parse("cast(s as bigint) > 3").unwrap().bind_to(&views.schema());
+    assert_eq!(bound.unwrap().evaluate(&views).unwrap_err().kind(), ErrorKind::Usage);
+    // Nothing is copied for these.
+    let adaptive = AdaptiveStats::default();
+    let budget = Budget::new(100_000);
+    for (text, count) in [("length(s) = 1", 2), ("length(s) > 1", 1028), ("s = 'X'", 2)] {
+        let bound = Predicate::parse(text).unwrap().bind_to(&views.schema()).unwrap();
+        let evaluation = Evaluation::new(&adaptive, Some(&budget));
+        let found = bound.evaluate_adaptively(&views, evaluation).unwrap();
+        assert_eq!(found.true_count(), count, "{text}");
+    }
     // More entries than rows: the rows are tested one by one, unless that is more to look at.
     let short = (0..10_000).map(|i| i.to_string());
     let entries =
         StringArray::from_iter_values(std::iter::once("1".repeat(len as usize)).chain(short));
     let keys = Int32Array::from_iter_values((0..3000).map(|row| if row == 5 { 8 } else { 0 }));
     let coded = DictionaryArray::<Int32Type>::new(keys, Arc::new(entries));
-    assert_eq!(rows("s = '7'", &batch(vec![("s", Arc::new(coded))])), [5]);
+    let coded = batch(vec![("s", Arc::new(coded))]);
+    assert_eq!(rows("s = '7'", &coded), [5]);
+    // There is no memory for all entries in small letters, but for that of a few rows.
+    let bound = Predicate::parse("s ilike '7'").unwrap().bind_to(&coded.schema()).unwrap();
+    let few = coded.slice(5, 1);
+    for _ in 0..20_000 {
+        let evaluation = Evaluation::new(&adaptive, Some(&budget));
+        assert_eq!(bound.evaluate_adaptively(&few, evaluation).unwrap().true_count(), 1);
+    }
 }
