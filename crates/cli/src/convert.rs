@@ -351,8 +351,8 @@ fn ipc_file(
         if pairs.into_iter().all(|(column, field)| column.data_type() == field.data_type()) {
             return Ok(writer.write(&of_schema(&batch)?)?);
         }
-        for rows in pieces(&batch)? {
-            writer.write(&of_schema(&batch.slice(rows.start, rows.len()))?)?;
+        for piece in pieces(&batch, 0)? {
+            writer.write(&of_schema(&piece?)?)?;
         }
         Ok(())
     })?;

@@ -14,6 +14,7 @@ use marquetry::schema::{MatchBy, unite};
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
+use crate::content::Batches;
 use crate::damage;
 use crate::escape;
 use crate::failure::{Failure, Result};
@@ -252,19 +253,23 @@ impl Opened {
         Ok(self.part.as_ref().map_or_else(|| schema.clone(), |part| part.schema(&schema)))
     }
 
-    /// A batch of the reader, with its partition columns.
-    pub(crate) fn complete(&self, batch: RecordBatch) -> Result<RecordBatch> {
+    /// The rows of a batch of the reader, with its partition columns.
+    pub(crate) fn complete(&self, batch: RecordBatch) -> Result<Batches> {
         if let Some(ReadParts { schema, order }) = &self.parts {
             let columns = order.iter().map(|column| batch.column(*column).clone());
             let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             let (schema, columns) = (schema.clone(), columns.collect());
-            return Ok(RecordBatch::try_new_with_options(schema, columns, &rows)?);
+            let batch = RecordBatch::try_new_with_options(schema, columns, &rows)?;
+            return Ok(Box::new(std::iter::once(Ok(batch))));
         }
         let batch = match &self.completed {
             Some(completed) => completed.complete(&batch)?,
             None => batch,
         };
-        self.part.as_ref().map_or_else(|| Ok(batch.clone()), |part| part.extract(&batch))
+        match &self.part {
+            Some(part) => part.extract(&batch),
+            None => Ok(Box::new(std::iter::once(Ok(batch)))),
+        }
     }
 }
 

@@ -2,24 +2,38 @@
 
 use std::ops::Range;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use marquetry::Error;
-use marquetry::engine::rows::value_bytes;
+use marquetry::engine::rows::{trimmed, value_bytes};
 
 use crate::failure::{Failure, Result};
 
-/// Ranges of the rows of a batch, in their order. The values of each take little, if there are
-/// several: rows may share long ones, and text or a copy has them for each row.
+/// The rows of a batch, in their order, in pieces that take little if there are several: rows may
+/// share long values, and text or a copy has them for each row. A row takes `more` beside its
+/// values. Lists have no other elements than those of the piece, so that these alone are converted.
 ///
 /// # Errors
 /// `Unsupported` if one row has more than [`ROW_BYTES`].
-pub(crate) fn pieces(batch: &RecordBatch) -> Result<Vec<Range<usize>>> {
+pub(crate) fn pieces(
+    batch: &RecordBatch,
+    more: u64,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    let (ranges, batch) = (ranges(batch, more)?, batch.clone());
+    Ok(ranges.into_iter().map(move |rows| {
+        let piece = batch.slice(rows.start, rows.len());
+        let columns = piece.columns().iter().map(trimmed).collect::<Result<_, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(piece.schema(), columns, &options)?)
+    }))
+}
+
+fn ranges(batch: &RecordBatch, more: u64) -> Result<Vec<Range<usize>>> {
     let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
     let mut pieces = Vec::new();
     while let Some(rows) = left.pop() {
         let columns = batch.columns().iter();
         let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
-        let bytes = bytes.fold(0, u64::saturating_add);
+        let bytes = bytes.fold(more.saturating_mul(rows.len() as u64), u64::saturating_add);
         if bytes <= PIECE_BYTES || rows.len() <= 1 {
             if bytes > ROW_BYTES {
                 let text = format!("a row of {bytes} bytes is not written");
@@ -52,12 +66,12 @@ mod tests {
     fn rows_that_share_long_values_are_a_few_at_a_time() {
         let of = |column: ArrayRef| {
             let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
-            pieces(&batch).expect("rows that are not too long")
+            ranges(&batch, 0).expect("rows that are not too long")
         };
-        let [all] = &of(Arc::new(Int64Array::from_iter_values(0..100_000)))[..] else {
-            panic!("numbers are one piece")
-        };
-        assert_eq!(*all, 0..100_000);
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+        assert_eq!(of(numbers.clone()).len(), 1);
+        let batch = RecordBatch::try_from_iter([("c", numbers)]).expect("a batch");
+        assert_eq!(ranges(&batch, 30).expect("short rows").len(), 2, "they take 3.8 MB");
         let mut views = StringViewBuilder::new();
         let block = views.append_block(vec![b'x'; 1 << 20].into());
         (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));

@@ -166,7 +166,9 @@ fn numbers(reader: &Reader) -> Result<Option<Vec<u64>>> {
         return Ok(None);
     }
     let number = VirtualColumn::RowNumber { name: "row".into() };
-    let reader = reader.clone().project::<&str>([])?.virtual_column(number);
+    let mut options = reader.read_options().clone();
+    options.variant_columns.clear();
+    let reader = reader.clone().options(options).project::<&str>([])?.virtual_column(number);
     let mut batches = reader.batches()?;
     let mut numbers = Vec::new();
     while let Some(batch) = batches.next_batch()? {
@@ -258,7 +260,9 @@ fn print_rows(
         }
         while let Some(batch) = batches.next_batch()? {
             let rows = batch.num_rows();
-            printer.rows(&opened.complete(batch)?)?;
+            for batch in opened.complete(batch)? {
+                printer.rows(&batch?)?;
+            }
             bar.gave(rows);
         }
         at_end(&batches);

@@ -294,12 +294,12 @@ fn parquet(
     let count = if filtered { None } else { Some(opened.reader.rows()?) };
     read.fetched.push(opened.reader.progress().clone());
     let (path, losses, global) = (name.clone(), losses.clone(), global.clone());
-    let mut batches = None;
+    let (mut batches, reader) = (None, opened.reader.clone());
     // Begun in its turn, so that files that wait hold nothing but their footers.
     let batches = std::iter::from_fn(move || {
         let next = match &mut batches {
             Some(batches) => marquetry::Batches::next_batch(batches),
-            none => match opened.reader.batches() {
+            none => match reader.batches() {
                 Ok(begun) => none.insert(begun).next_batch(),
                 Err(error) => Err(error),
             },
@@ -308,9 +308,18 @@ fn parquet(
             let mut losses = losses.lock().unwrap_or_else(PoisonError::into_inner);
             losses.add(&path, batches, &global);
         }
-        Some(next.map_err(Failure::from).transpose()?.and_then(|batch| opened.complete(batch)))
+        next.map_err(Failure::from).transpose()
     });
-    Ok(Source { name, schema, rows: count, bytes: None, batches: Box::new(batches) })
+    let batches = Box::new(batches.flat_map(move |batch| in_pieces(batch, |b| opened.complete(b))));
+    Ok(Source { name, schema, rows: count, bytes: None, batches })
+}
+
+/// The batches that `divide` makes of one, or the error.
+fn in_pieces(
+    batch: Result<RecordBatch>,
+    divide: impl FnOnce(RecordBatch) -> Result<Batches>,
+) -> Batches {
+    batch.and_then(divide).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
 }
 
 /// The batches of an Arrow IPC file or stream.
@@ -414,7 +423,8 @@ fn narrow(
     }
     if let Some(part) = Part::new(rows.variant_path.as_deref(), &schema)? {
         schema = part.schema(&schema);
-        batches = Box::new(batches.map(move |batch| part.extract(&batch?)));
+        let divide = move |batch| in_pieces(batch, |batch| part.extract(&batch));
+        batches = Box::new(batches.flat_map(divide));
     }
     Ok(Source { name, schema, rows: None, bytes, batches })
 }

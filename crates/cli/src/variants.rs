@@ -15,8 +15,10 @@ use marquetry::variant::{
 use marquetry::{Error, ErrorKind, Reader, WriteOptions};
 
 use crate::args::{Convert, TargetForm};
+use crate::content::Batches;
 use crate::failure::{Failure, Result};
 use crate::json;
+use crate::pieces::pieces;
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";
@@ -284,7 +286,7 @@ impl Part {
     }
 
     /// A reader that extracts the parts, within its memory, and where it gives each column; `None`
-    /// if it cannot name all of them.
+    /// if it cannot name all of them, or would give parts of structs as the whole.
     ///
     /// # Errors
     /// Those of the schema.
@@ -303,12 +305,22 @@ impl Part {
             read = read.variant_get(name, path, VariantArray::unshredded_type(), name);
         }
         let Ok(found) = read.schema() else { return Ok(None) };
-        let order = names().map(|name| found.index_of(name));
-        Ok(Some((read, order.collect::<Result<_, _>>()?)))
+        let order = names().map(|name| found.index_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let is_same = |(field, at): (&FieldRef, &usize)| {
+            VariantArray::is_variant(field) || field.data_type() == found.field(*at).data_type()
+        };
+        let all_are = schema.fields().iter().zip(&order).all(is_same);
+        Ok(all_are.then_some((read, order)))
     }
 
-    /// The parts of a batch.
-    pub(crate) fn extract(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// The parts of a batch, in pieces: a part may be a copy for each row of a long value that rows
+    /// share.
+    pub(crate) fn extract(&self, batch: &RecordBatch) -> Result<Batches> {
+        let part = self.clone();
+        Ok(Box::new(pieces(batch, 0)?.map(move |piece| part.of_piece(&piece?))))
+    }
+
+    fn of_piece(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = batch.schema_ref();
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
             if !VariantArray::is_variant(field) {

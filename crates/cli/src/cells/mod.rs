@@ -17,6 +17,7 @@ use arrow_array::{Array, ArrayRef, types};
 use arrow_buffer::NullBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field};
+use marquetry::engine::rows::dictionary_keys;
 use marquetry::geo::to_wkt;
 use marquetry::variant::VariantArray;
 use serde_json::value::RawValue;
@@ -122,7 +123,7 @@ impl<'f> ValuesOf<'f> {
                     DataType::Dictionary(_, of) => of,
                     _ => value,
                 };
-                let keys = dictionary.normalized_keys();
+                let keys = dictionary_keys(dictionary);
                 let values = self.values(dictionary.values(), of, extension)?;
                 CellKind::Indirect(Box::new(move |i| keys[i]), Box::new(values))
             }

@@ -244,7 +244,7 @@ fn names(grid: &Grid, widths: &[usize]) -> String {
         let name = escape(&column.name);
         let name = if room >= 3 || width(&name) <= room { cut(&name, room) } else { "".into() };
         let pad = wide.saturating_sub(width(&name));
-        format!("{name}{:pad$}", "")
+        format!("{name}{}", " ".repeat(pad))
     };
     let line: String = grid.columns.iter().zip(widths).map(name).collect();
     line.trim_end().to_owned()

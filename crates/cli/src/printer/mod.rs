@@ -161,12 +161,23 @@ impl Printer {
         // Tables go on where only what they do not show differs.
         let schema = names::shown(batch.schema_ref(), self.rename);
         match self.format {
-            Format::Table | Format::Md => self.table_rows(batch, &schema)?,
+            Format::Table | Format::Md => {
+                let mut rows = self.rows;
+                for piece in pieces(batch, 0)? {
+                    let piece = piece?;
+                    self.table_rows(&piece, &schema, rows)?;
+                    rows += piece.num_rows() as u64;
+                }
+            }
             Format::Csv | Format::Json | Format::Jsonl | Format::Sarif => {
-                let (lines, first) = (self.lines(schema), self.rows);
-                for rows in pieces(batch)? {
-                    let piece = batch.slice(rows.start, rows.len());
-                    self.piece(&lines, piece, first + rows.start as u64)?;
+                let names = schema.fields().iter().map(|field| field.name().len() as u64);
+                let around: u64 = names.map(|name| name + NULL_TEXT).sum();
+                let (lines, mut rows) = (self.lines(schema), self.rows);
+                for piece in pieces(batch, around)? {
+                    let piece = piece?;
+                    let of_piece = piece.num_rows() as u64;
+                    self.piece(&lines, piece, rows)?;
+                    rows += of_piece;
                 }
             }
         }
@@ -220,16 +231,17 @@ impl Printer {
         Ok(())
     }
 
-    fn table_rows(&mut self, batch: &RecordBatch, schema: &Schema) -> Result<()> {
+    /// Adds rows to the table. `rows` are the number of rows before them.
+    fn table_rows(&mut self, batch: &RecordBatch, schema: &Schema, rows: u64) -> Result<()> {
         let mut values = ValuesOf::new(&self.forms);
         let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
-            values.column(column, field).map_err(|e| wrong(field.name(), self.rows, e))
+            values.column(column, field).map_err(|e| wrong(field.name(), rows, e))
         });
         let columns: Vec<_> = columns.collect::<Result<_>>()?;
         for i in 0..batch.num_rows() {
             let cells = columns.iter().zip(schema.fields()).map(|(values, field)| {
                 let text = values.shown(i);
-                let text = text.map_err(|e| wrong(field.name(), self.rows + i as u64, e))?;
+                let text = text.map_err(|e| wrong(field.name(), rows + i as u64, e))?;
                 Ok(table_cell(text, values.are_texts()))
             });
             let cells = cells.collect::<Result<Vec<_>>>()?;
@@ -276,6 +288,9 @@ fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters>
     let is_text = matches!(format, Format::Csv | Format::Json | Format::Jsonl);
     (is_text && !out.terminal && threads > 1).then(|| Formatters::new(threads))
 }
+
+/// Bytes of a null in JSON, with what is around it and its name.
+const NULL_TEXT: u64 = 8;
 
 /// More would wait for the output.
 const MAX_FORMATTERS: usize = 4;

@@ -12,6 +12,7 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_cast::cast;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use marquetry::engine::rows::dictionary_keys;
 use serde_json::value::RawValue;
 
 use super::tally::{Tally, Value};
@@ -99,7 +100,7 @@ impl ValueCounts {
             self.pending = Some((values.clone(), vec![0; values.len()]));
         }
         if let Some((_, counts)) = &mut self.pending {
-            let keys = dictionary.normalized_keys();
+            let keys = dictionary_keys(dictionary);
             rows.for_each(|i| counts[keys[i]] += 1);
         }
         Ok(())

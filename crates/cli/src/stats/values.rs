@@ -46,7 +46,9 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
         let mut batches = opened.reader.batches()?;
         while let Some(batch) = batches.next_batch()? {
             let rows = batch.num_rows();
-            counters.add(&opened.complete(batch)?)?;
+            for batch in opened.complete(batch)? {
+                counters.add(&batch?)?;
+            }
             bar.gave(rows);
         }
         Ok(())

@@ -99,8 +99,8 @@ impl Style {
 /// The columns of the screen, where there is one.
 fn screen(out: &Sink) -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    if columns.is_some_and(|columns| columns > 0) {
-        return columns;
+    if let Some(columns @ 1..) = columns {
+        return Some(columns.min(MAX_SCREEN));
     }
     if !out.terminal {
         return None;
@@ -110,6 +110,9 @@ fn screen(out: &Sink) -> Option<usize> {
         _ => Some(80),
     }
 }
+
+/// Lines are made of this many columns at most, whatever the environment says.
+const MAX_SCREEN: usize = 1 << 16;
 
 /// Rows that widths are taken from.
 const SAMPLE_ROWS: usize = 1000;

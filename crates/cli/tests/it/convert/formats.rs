@@ -4,13 +4,84 @@ use std::io::Write;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int8Array, Int64Array, ListArray,
+    RecordBatch, StringArray,
+};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, TimeUnit};
 use bytes::Bytes;
 use marquetry::Reader;
+use serde_json::{Value, json};
 
 use crate::support::folder::{Folder, error};
 use crate::support::testdata;
+
+/// Dictionaries without entries, at the top and in lists, and long lists of values that rows share.
+fn coded() -> RecordBatch {
+    let none: ArrayRef = Arc::new(StringArray::new_null(0));
+    let nulls = DictionaryArray::<Int8Type>::new(Int8Array::new_null(3), none.clone());
+    let entry: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
+    let keys = Int8Array::from(vec![0; 12]);
+    let entries: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::new(keys, entry));
+    let item = Arc::new(Field::new_list_field(entries.data_type().clone(), true));
+    let lists = |lengths: [usize; 3], values| {
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        Arc::new(ListArray::new(item.clone(), offsets, values, None)) as ArrayRef
+    };
+    let empty = Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::new_null(0), none));
+    let long = lists([3, 4, 5], entries);
+    let columns = [("d", Arc::new(nulls) as ArrayRef), ("e", lists([0; 3], empty)), ("l", long)];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(n, c)| (n, c, true))).expect("rows")
+}
+
+#[test]
+fn dictionaries_without_entries_and_in_lists_are_shown_and_expanded() {
+    let folder = Folder::new();
+    let rows = coded();
+    let mut file = Vec::new();
+    let mut writer = FileWriter::try_new(&mut file, &rows.schema()).expect("a file");
+    writer.write(&rows.slice(0, 0)).expect("no rows");
+    writer.write(&rows).expect("rows");
+    writer.finish().expect("an end");
+    folder.put("coded.arrow", file);
+    folder.convert(&["coded.arrow", "-q", "-o", "coded.parquet"]);
+    let is_same = |text: &str, of: &str| {
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(lines.len(), 3, "{of}");
+        for (line, n) in lines.iter().zip(3..) {
+            assert!(line["d"].is_null() && line["e"] == json!([]), "{of}");
+            let list = line["l"].as_array().expect("a list");
+            assert!(list.len() == n && list.iter().all(|text| text == &*"x".repeat(1 << 20)));
+        }
+    };
+    for of in ["coded.arrow", "coded.parquet"] {
+        folder.convert(&[of, "-q", "-o", "out.jsonl"]);
+        is_same(&folder.content("out.jsonl"), of);
+        folder.convert(&[of, "-q", "-o", "plain.arrow"]);
+        let file = std::fs::File::open(folder.path("plain.arrow")).expect("a file");
+        let batches =
+            FileReader::try_new(file, None).expect("Arrow").collect::<Result<Vec<_>, _>>();
+        // Each piece has the elements of its own lists.
+        for batch in batches.expect("batches") {
+            let lists = batch.column_by_name("l").expect("lists").as_list::<i32>();
+            let own = lists.value_offsets().last().expect("an end").as_usize();
+            assert_eq!(lists.values().len(), own);
+            assert!(matches!(lists.value_type(), DataType::Utf8));
+        }
+        folder.convert(&["plain.arrow", "-q", "-o", "out.jsonl"]);
+        is_same(&folder.content("out.jsonl"), "plain.arrow");
+    }
+    folder.text(&["cat", "coded.parquet", "--wide", "-c", "d,e"]);
+    folder.text(&["stats", "coded.parquet", "--values", "-c", "d"]);
+    let args = ["convert", "coded.arrow", "--where", "d = 'x'", "-q", "--to", "jsonl", "-o", "-"];
+    assert_eq!(folder.text(&args), "");
+}
 
 impl Folder {
     /// Runs `marq` with this on its standard input.

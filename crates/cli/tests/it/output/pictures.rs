@@ -297,6 +297,13 @@ fn terminal_picture_fits_80_columns_and_has_letters_without_colours() {
         }
         assert!(text.contains("footer") && text.contains("codec"), "{text}");
     }
+    // No environment makes lines of any length.
+    folder.columns("one.parquet", vec![("n", Arc::new(Int64Array::from(vec![1, 2])))]);
+    for columns in ["70000", "18446744073709551615"] {
+        let mut command = folder.command(&["map", "one.parquet", "--to", "term"]);
+        let output = command.env("COLUMNS", columns).output().expect("marq runs");
+        assert!(output.status.success() && output.stdout.len() < 10 << 20, "{columns}");
+    }
     let text = folder.text(&["map", "a.parquet", "--to", "term", "--overlay", "where=id < 10000"]);
     assert!(text.contains('·'), "{text}");
     let colored = Folder::new().with_variable("CLICOLOR_FORCE", "1");

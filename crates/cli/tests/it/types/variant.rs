@@ -150,6 +150,11 @@ fn a_path_shows_a_part_in_the_place_of_the_whole() {
             folder.text(&[&["convert"], &flags[..], &["-q", "-o", "part.parquet"]].concat());
             assert_eq!(folder.texts(&["cat", "part.parquet", "-f", "jsonl"]), shown);
         }
+        let sample = ["sample", "-n", "2", file, "--variant-path", "$.user.id", "--where"];
+        assert_eq!(
+            folder.texts(&[&sample, &["id < 3 and ts != 't9'", "-f", "jsonl"][..]].concat()),
+            [r#"{"id":1,"payload":7,"ts":"t1"}"#, r#"{"id":2,"payload":8,"ts":"t2"}"#]
+        );
         let head = folder.text(&["head", "-n", "1", file, "--variant-path", "$.user", "--wide"]);
         assert!(head.contains(r#"{"id":7,"name":"ada"}"#) && !head.contains("tags"), "{head}");
         folder.text(&["convert", file, "-q", "-o", "all.arrow"]);
@@ -157,6 +162,15 @@ fn a_path_shows_a_part_in_the_place_of_the_whole() {
             ["convert", "all.arrow", "--variant-path", "$.amount", "--to", "jsonl", "-o", "-"];
         assert!(folder.texts(&args)[1].contains(r#""payload":"n/a""#));
     }
+}
+
+#[test]
+fn a_part_stands_beside_a_field_of_a_struct() {
+    let folder = events();
+    folder.put("s.jsonl", "{\"s\":{\"x\":1,\"y\":2},\"v\":{\"a\":7}}\n");
+    folder.text(&["convert", "s.jsonl", "-q", "--variant", "v", "-o", "s.parquet"]);
+    let args = ["cat", "s.parquet", "-c", "v,s.x", "--variant-path", "$.a", "-f", "jsonl"];
+    assert_eq!(folder.texts(&args), [r#"{"v":7,"s":{"x":1}}"#]);
 }
 
 #[test]
