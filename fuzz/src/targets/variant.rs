@@ -15,7 +15,8 @@ use marquetry_testkit::cells;
 use super::reading::within_memory;
 use crate::input::{Input, Output};
 
-const SHAPES: [&str; 3] = ["{a: int64, b: string}", "{a: int32, d: {e: int8}}", "[double]"];
+const SHAPES: [&str; 3] =
+    ["{a: int64, b: string}", "{a: int32, d: {e: int8, f: int8}}", "[double]"];
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -140,7 +141,7 @@ fn shredded(array: &StructArray, shape: &[u8]) {
 fn parts(column: &VariantArray, shredded: &VariantArray, is_valid: bool) {
     let lists = DataType::List(Arc::new(Field::new("item", DataType::Float64, true)));
     let types = [DataType::Int64, DataType::Utf8, VariantArray::unshredded_type(), lists];
-    let paths = ["$", "a", "d.e", "c", "c[0]"];
+    let paths = ["$", "a", "d", "d.e", "c", "c[0]"];
     for (path, data_type) in paths.iter().flat_map(|path| types.iter().map(move |of| (path, of))) {
         let path: VariantPath = path.parse().expect("a path");
         let (a, b) = (column.get(&path, data_type), shredded.get(&path, data_type));
@@ -172,6 +173,9 @@ pub fn same(a: Option<&VariantBuf>, b: Option<&VariantBuf>) -> bool {
 }
 
 pub fn seeds() -> Vec<Vec<u8>> {
+    // Names are looked up in another way where many are in no order.
+    let others: String = (0..20).rev().map(|i| format!(r#""n{i}":{i},"#)).collect();
+    let many = format!(r#"{{{others}"d":{{"f":4,"e":5}},"a":1}}"#);
     let texts = [
         r#"{"a":1,"b":"text","c":[1,2.5,null,true],"d":{"e":-3}}"#,
         r#"[{"a":1},{"a":"x","b":[]},[[]],1e300,123456789012345678901234567890]"#,
@@ -180,6 +184,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "-170141183460469231731687303715884105727",
         r#"{"é":"\u00e9\ud83d\ude00\n","":{}}"#,
         "false",
+        &many,
     ];
     let paths = ["a", "c[2]", "d.e", "$.b"];
     let mut seeds = Vec::new();
