@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::format::{ColumnChunk, SortingColumn};
 use crate::limits::Growth;
 use crate::memory;
+use crate::rows::value_bytes;
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
@@ -104,15 +105,10 @@ impl PendingRowGroup {
         memory::room(&mut self.batches, 1)?;
         self.rows += batch.num_rows();
         self.column_bytes.resize(columns, 0);
-        self.memory += level_bytes(&batch);
-        let fields = batch.schema_ref().fields();
-        for ((sum, column), field) in self.column_bytes.iter_mut().zip(batch.columns()).zip(fields)
-        {
-            let bytes = array_bytes(column);
-            *sum += bytes;
-            // A VARIANT may be shredded, which copies it.
-            self.memory += if has_variant(field) { 2 * bytes } else { bytes };
+        for (sum, column) in self.column_bytes.iter_mut().zip(batch.columns()) {
+            *sum += array_bytes(column);
         }
+        self.memory += batch_memory(&batch);
         self.batches.push(batch);
         Ok(())
     }
@@ -131,7 +127,7 @@ impl PendingRowGroup {
         self.column_bytes.iter().sum()
     }
 
-    /// Bytes of the rows, and of the levels that will be made of them.
+    /// Bytes of the rows, and of what will be made of them.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
@@ -227,8 +223,18 @@ fn array_bytes(column: &ArrayRef) -> u64 {
     data.get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size()) as u64
 }
 
+/// Bytes of the rows of a batch, of the levels of its lists, and of the values of each row of a
+/// VARIANT, which may be shredded: rows share long ones.
+pub(crate) fn batch_memory(batch: &RecordBatch) -> u64 {
+    let fields = batch.schema_ref().fields();
+    let variants = batch.columns().iter().zip(fields).filter(|(_, field)| has_variant(field));
+    let shredded = variants.map(|(column, _)| value_bytes(column));
+    let bytes = shredded.fold(batch_bytes(batch), u64::saturating_add);
+    bytes.saturating_add(level_bytes(batch))
+}
+
 /// Bytes that the levels of a batch's lists will take: they can be far more than the values.
-pub(crate) fn level_bytes(batch: &RecordBatch) -> u64 {
+fn level_bytes(batch: &RecordBatch) -> u64 {
     let slots: usize = batch.columns().iter().map(|column| slots_in_lists(column, false)).sum();
     slots as u64 * LEVEL_BYTES
 }

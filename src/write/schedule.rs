@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use arrow_array::RecordBatch;
 
 use super::options::WriteOptions;
-use super::row_group::{PendingRowGroup, ShreddedRows, batch_bytes, level_bytes};
+use super::row_group::{PendingRowGroup, ShreddedRows, batch_bytes, batch_memory};
 use crate::bytes::saturated;
 use crate::error::Result;
 
@@ -52,7 +52,7 @@ pub(crate) struct WriteSchedule {
 struct GroupSize {
     /// Bytes as Arrow arrays.
     bytes: u64,
-    /// The same, and its levels.
+    /// The same, with what is made of them.
     memory: u64,
 }
 
@@ -190,7 +190,7 @@ impl WriteSchedule {
             return None;
         }
         let width = (bytes / left as u64).max(1);
-        let row = RowSize { width, memory: width + level_bytes(rest) / left as u64 };
+        let row = RowSize { width, memory: (batch_memory(rest) / left as u64).max(1) };
         let take = left.min(self.rows_that_fit(row));
         let more = row.memory.saturating_mul(take as u64);
         let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();

@@ -354,29 +354,10 @@ fn strings_that_rows_share_are_changed_for_a_filter_within_the_limit() {
 
 /// A file of VARIANT values that are all one string; the hint makes them views.
 fn variants_of_one_string(rows: usize, len: usize) -> Bytes {
-    use marquetry::arrow_array::builder::BinaryViewBuilder;
-    use marquetry::arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
-    use marquetry::variant::{VariantArray, VariantBuilder};
-    let mut builder = VariantBuilder::new();
-    builder.append("s".repeat(len).as_str()).expect("a value");
-    let (metadata, value) = builder.finish().expect("a value").into_parts();
-    let shared = |bytes: Vec<u8>| {
-        let len = u32::try_from(bytes.len()).expect("few");
-        let mut views = BinaryViewBuilder::new();
-        let block = views.append_block(bytes.into());
-        (0..rows).for_each(|_| views.try_append_view(block, 0, len).expect("a view"));
-        Arc::new(views.finish()) as ArrayRef
-    };
-    let columns = vec![shared(metadata), shared(value)];
-    let fields = ["metadata", "value"].map(|name| Field::new(name, DataType::BinaryView, false));
-    let group = StructArray::new(fields.to_vec().into(), columns, None);
-    let field = VariantArray::field("v", false);
-    let field = field.with_data_type(group.data_type().clone());
-    let schema = Arc::new(Schema::new(vec![field]));
-    let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(group)]).expect("a batch");
+    let batch = crate::variants_of_one_string(rows, len);
     let mut file = Vec::new();
-    let mut writer =
-        Writer::new(WriteSink(&mut file), schema, WriteOptions::default()).expect("a writer");
+    let mut writer = Writer::new(WriteSink(&mut file), batch.schema(), WriteOptions::default())
+        .expect("a writer");
     writer.write(&batch).expect("rows");
     writer.finish().expect("a footer");
     file.into()

@@ -8,7 +8,9 @@ use marquetry::arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array, Int32Array, Int64Array,
     ListArray, RecordBatch, StringArray,
 };
+use marquetry::arrow_schema::DataType;
 use marquetry::io::WriteSink;
+use marquetry::variant::{VariantShape, VariantShredding};
 use marquetry::{Export, RowGroupEncoder, WriteOptions, Writer};
 
 use crate::alone;
@@ -422,4 +424,23 @@ fn long_values_that_rows_share_are_written_with_little_memory() {
     println!("{} MiB", peak >> 20);
     assert!(file.len() < 100_000, "{} bytes", file.len());
     assert!(peak <= MEMORY, "{} MiB", peak >> 20);
+}
+
+#[test]
+fn variants_that_rows_share_are_shredded_within_the_memory() {
+    let _alone = alone();
+    // One by one they take 400 MB.
+    let batch = crate::variants_of_one_string(8000, 50_000);
+    let shape = VariantShape::scalar(DataType::Utf8).expect("a type of VARIANT");
+    let options = WriteOptions::default().with_memory(MEMORY as u64);
+    let options = options.with_shredding("v", VariantShredding::Shape(shape));
+    let mut file = Vec::new();
+    let before = heap::start();
+    let mut writer = Writer::new(WriteSink(&mut file), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    let report = writer.finish().expect("a footer");
+    let peak = heap::peak() - before;
+    println!("{} MiB, {} row groups", peak >> 20, report.row_groups());
+    assert_eq!(report.rows, 8000);
+    assert!(peak <= MEMORY + (16 << 20), "{} MiB", peak >> 20);
 }
