@@ -320,12 +320,15 @@ fn check_sorting(
 ) {
     let head = file.footer.index().head().row_groups.get(row_group);
     let Some(stated) = head.and_then(|group| group.sorting_columns.as_ref()) else { return };
+    // A column that is stated again decides nothing.
+    let mut seen = BTreeSet::new();
+    let new = stated.iter().filter(|sorting| seen.insert(sorting.column_idx));
     let of = |sorting: &SortingColumn| {
         let leaf = usize::try_from(sorting.column_idx).ok()?;
         sorted.iter().find(|(found, _)| *found == leaf).map(|(_, slots)| slots)
     };
     // After a column that could not be compared, the others say nothing.
-    let columns: Vec<&SortedSlots> = stated.iter().map_while(of).collect();
+    let columns: Vec<&SortedSlots> = new.map_while(of).collect();
     let Some(row) = first_unsorted(&columns) else { return };
     let text = format_args!("row {row} of the row group must not come after the row before it");
     findings.push(Finding::new(K::RowsUnsorted, text).with_row_group(row_group));
