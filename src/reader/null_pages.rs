@@ -290,16 +290,14 @@ impl RowGroupReader<'_> {
             if part.fields.last().is_some_and(|field| !field.is_nullable()) {
                 return Ok(Err("a damaged column must not be null"));
             }
+            let before = pages.len();
             for leaf in &part.leaves {
                 match self.damaged_pages(*leaf)? {
                     Ok(found) => pages.extend(found),
                     Err(reason) => return Ok(Err(reason)),
                 }
             }
-            let columns = part.leaves.iter().map(|leaf| self.path(*leaf));
-            let columns = columns.collect::<Result<Vec<_>>>()?;
-            let of_part = |page: &&NulledPage| columns.contains(&page.column);
-            bad = union(pages.iter().filter(of_part).map(|page| page.rows.clone()).collect());
+            bad = union(pages[before..].iter().map(|page| page.rows.clone()).collect());
             let good = complement(&bad, 0..self.rows);
             if bad.is_empty() || self.fault_of(&part.leaves, Some(&good))?.is_some() {
                 return Ok(Err("the damage is not that of single pages"));
