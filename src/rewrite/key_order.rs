@@ -227,7 +227,7 @@ fn key_column(readers: &[Reader]) -> Result<Option<KeyColumn>> {
     Ok(Some(KeyColumn { leaf, order, sorting, all: columns }))
 }
 
-/// The keys of a row group, if they are known and there is no null.
+/// The keys of a row group, if they are known and there is no null. Bounds leave NaNs out.
 fn key_range(
     reader: &Reader,
     file: usize,
@@ -236,7 +236,8 @@ fn key_range(
 ) -> Result<Option<KeyRange>> {
     let chunk = reader.metadata().footer().column_chunk(row_group, key.leaf.index)?;
     let statistics = chunk.meta_data.and_then(|meta| meta.statistics).unwrap_or_default();
-    if statistics.null_count != Some(0) {
+    let has_nan = key.order.has_nan() && statistics.nan_count != Some(0);
+    if statistics.null_count != Some(0) || has_nan {
         return Ok(None);
     }
     let (Some(min), Some(max)) = (statistics.min_value, statistics.max_value) else {
@@ -244,4 +245,39 @@ fn key_range(
     };
     let (first, last) = if key.sorting.descending { (max, min) } else { (min, max) };
     Ok(Some(KeyRange { file, row_group, first, last }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::io::WriteSink;
+    use crate::{SortColumn, WriteOptions, Writer};
+
+    fn file(values: &[f64]) -> Reader {
+        let values: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+        let batch = RecordBatch::try_from_iter([("v", values)]).unwrap();
+        let options = WriteOptions::default().with_total_order(true);
+        let options = options.with_sort_order([SortColumn::ascending("v")]);
+        let mut file = Vec::new();
+        let mut writer = Writer::new(WriteSink(&mut file), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        Reader::new(Bytes::from(file)).unwrap()
+    }
+
+    #[test]
+    fn rows_after_a_nan_are_not_in_order() {
+        let is_sorted = |files: [&[f64]; 2]| {
+            key_ordered(&files.map(file)).unwrap().map(|order| order.is_sorted)
+        };
+        assert_eq!(is_sorted([&[2.0, 3.0], &[0.5, 1.0]]), Some(true));
+        assert_eq!(is_sorted([&[1.0, 3.0], &[2.0]]), Some(false));
+        // A NaN comes last, and no bound tells of it.
+        assert_eq!(is_sorted([&[1.0, f64::NAN], &[2.0, 3.0]]), None);
+    }
 }
