@@ -66,6 +66,8 @@ pub struct RowSorter {
     /// Bytes of the rows that are held, with those of their places.
     held_bytes: u64,
     runs: Vec<SpilledRun>,
+    /// How many times the rows of each run were joined with others.
+    depths: Vec<u32>,
     rows: u64,
     bytes: u64,
     spilled_bytes: u64,
@@ -117,6 +119,7 @@ impl RowSorter {
             held: Vec::new(),
             held_bytes: 0,
             runs: Vec::new(),
+            depths: Vec::new(),
             rows: 0,
             bytes: 0,
             spilled_bytes: 0,
@@ -259,6 +262,19 @@ impl RowSorter {
         let run = run.finish()?;
         self.spilled_bytes = self.spilled_bytes.saturating_add(run.bytes());
         self.runs.push(run);
+        self.depths.push(0);
+        // Each is an open file: as many of a depth become one of the next.
+        while let Some(depth) = self.depths.last().copied() {
+            let alike = self.depths.iter().rev().take_while(|of| **of == depth).count();
+            if alike < self.fan_in() {
+                break;
+            }
+            let first = self.runs.len() - alike;
+            let (some, _) = (self.runs.split_off(first), self.depths.split_off(first));
+            let run = self.joined(some)?;
+            self.runs.push(run);
+            self.depths.push(depth + 1);
+        }
         Ok(())
     }
 

@@ -85,6 +85,21 @@ fn rows_beyond_memory_are_sorted_as_those_within_it() {
 }
 
 #[test]
+fn few_runs_are_open_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let batches: Vec<_> = (0..300).map(|i| batch(&vec![i % 7; 400], 400 * i64::from(i))).collect();
+    let sorter = RowSorter::new(batches[0].schema(), [SortColumn::ascending("key")]).unwrap();
+    let mut sorter = sorter.memory(100 << 10).temp_folder(folder.path());
+    assert_eq!(sorter.fan_in(), 2);
+    let mut spilled = 0;
+    for batch in &batches {
+        sorter.push(batch).unwrap();
+        spilled = spilled.max(sorter.runs.len());
+    }
+    assert!((4..=9).contains(&spilled), "{spilled} runs");
+}
+
+#[test]
 fn a_batch_of_a_run_has_no_bytes_of_other_rows() {
     let folder = tempfile::tempdir().unwrap();
     let batches: Vec<_> = (0..64).map(|i| batch(&vec![i; 100], 0)).collect();
