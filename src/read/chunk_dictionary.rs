@@ -73,7 +73,6 @@ impl ChunkDictionary {
         }
         let mut range = walk.range.clone();
         let (slots, mut context) = walk.into_parts();
-        context.ignore_is_compressed = footer.quirks().ignores_is_compressed;
         context.verify_checksums = options.verify_checksums;
         if let (Some(start), Some(end)) = (stated, data)
             && range.start == start

@@ -130,7 +130,6 @@ impl ChunkEntries {
                 slots,
             ));
         }
-        context.ignore_is_compressed = footer.quirks().ignores_is_compressed;
         context.verify_checksums = options.verify_checksums;
         let pages = Pages::new(&PageList::in_pieces(range, slots), context, budget);
         let reader = LeafReader::new(&spec, pages, options.utf8, footer.quirks(), budget)?;

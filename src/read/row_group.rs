@@ -187,10 +187,9 @@ impl RowGroupDecoder {
         }
     }
 
-    /// The rows from one on.
-    pub(super) fn rest_from(&self, row: u64) -> RowRange {
-        let rows = row..self.range.rows.end;
-        RowRange { rows, ..self.range.clone() }
+    /// Whether no row of it is before this one.
+    pub(super) fn begins_at(&self, row: u64) -> bool {
+        row == self.range.rows.start
     }
 
     /// The plan of the read.

@@ -86,7 +86,7 @@ impl ChunkWalk {
             let slots = slots(&chunk)?;
             let range = chunk_range(footer, file_len, row_group, leaf, &chunk)?;
             let codec = chunk.meta_data.map(|meta| meta.codec).unwrap_or_default();
-            let mut context = PageContext::new(&described, codec, limits);
+            let mut context = page_context(footer, &described, codec, limits);
             context.decryptor = decryptor;
             Ok((range, slots, context))
         };
@@ -160,7 +160,6 @@ pub(crate) fn chunk_range(
 }
 
 /// The context in which the pages of a leaf are opened, without keys.
-#[cfg_attr(not(any(feature = "inspect", feature = "check")), allow(dead_code))]
 pub(crate) fn page_context(
     footer: &Footer,
     leaf: &Leaf,

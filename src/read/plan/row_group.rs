@@ -269,6 +269,11 @@ impl RowGroupPlan {
         &self.needs
     }
 
+    /// The rows that are wanted.
+    pub(in crate::read) fn range(&self) -> &RowRange {
+        &self.range
+    }
+
     /// Faults of the page indexes that were ignored.
     pub(crate) fn ignored_indexes(&self) -> &[Error] {
         &self.ignored

@@ -59,6 +59,17 @@ impl RowRange {
         (!rows.is_empty()).then(|| Self { rows, selection, ..self.clone() })
     }
 
+    /// Those that are wanted from a row on, counted from the first of the row group.
+    pub(in crate::read) fn rest_from(&self, row: u64) -> Self {
+        let rows = row.clamp(self.rows.start, self.rows.end)..self.rows.end;
+        let rest =
+            |all: &RowSelection| all.and(&RowSelection::from_ranges(all.len(), [rows.clone()])?);
+        match self.selection.as_ref().map(rest).transpose() {
+            Ok(selection) => Self { rows, selection, ..self.clone() },
+            Err(_) => self.clone(),
+        }
+    }
+
     /// Whether the filter is known to be true of all rows that are wanted.
     pub(crate) fn is_proven(&self) -> bool {
         self.proven.as_ref().is_some_and(RowSelection::is_all)

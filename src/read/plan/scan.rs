@@ -18,6 +18,7 @@ use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
 use crate::read::variant::{Output, Outputs};
+use crate::read::walk;
 use crate::read::wiring::ReadWiring;
 use crate::schema::{Projection, Shape, schema_like, to_arrow};
 use crate::selection::RowSelection;
@@ -351,28 +352,6 @@ impl Plan {
         Ok(Some(plan.with_page_cache(&self.page_cache)))
     }
 
-    /// The rows of a row group as they were before indexes were asked, from those of `rest` on: for
-    /// one whose indexes were found to be wrong.
-    pub(crate) fn unpruned(&self, rest: &RowRange) -> RowRange {
-        self.page_cache.forget(rest.row_group);
-        let mut ranges = self.ranges().iter();
-        match ranges.find(|range| range.row_group == rest.row_group) {
-            Some(range) if self.filter().is_some() => {
-                let end = range.rows.end.min(rest.part.end);
-                let start = rest.rows.start.min(end);
-                let (rows, part) = (start..end, rest.part.clone());
-                let of_part = |all: &RowSelection| {
-                    all.and(&RowSelection::from_ranges(all.len(), [rows.clone()])?)
-                };
-                match range.selection.as_ref().map(of_part).transpose() {
-                    Ok(selection) => RowRange { rows, selection, part, ..range.clone() },
-                    Err(_) => rest.clone(),
-                }
-            }
-            _ => rest.clone(),
-        }
-    }
-
     /// Compressed bytes of the column chunks that a row group would be read from.
     pub(in crate::read) fn bytes_of(&self, row_group: usize) -> Result<u64> {
         let mut bytes = 0u64;
@@ -446,11 +425,9 @@ impl Plan {
         codec: CompressionCodec,
         decryptor: Option<&ChunkDecryptor>,
     ) -> PageContext {
-        let quirks = self.footer().quirks();
-        let mut context = PageContext::new(&column.leaf, codec, &self.options().limits);
+        let limits = &self.options().limits;
+        let mut context = walk::page_context(self.footer(), &column.leaf, codec, limits);
         context.verify_checksums = self.options().verify_checksums;
-        context.ignore_is_compressed = quirks.ignores_is_compressed;
-        context.bit_order = quirks.bit_order;
         context.decryptor = decryptor.cloned();
         context
     }

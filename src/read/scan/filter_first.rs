@@ -92,6 +92,8 @@ pub(crate) struct OpenContext {
 /// passes them to [`supply`](Self::supply).
 pub(crate) struct Opening {
     context: Arc<OpenContext>,
+    /// The rows that are wanted.
+    all: RowRange,
     opening: RowGroupOpening,
     phase: Phase,
     /// The bytes that were fetched for the filter, which are not fetched again.
@@ -128,13 +130,14 @@ pub(crate) struct FilterTask {
     /// `None` if no row is left of it.
     row_group: Option<Box<RowGroupDecoder>>,
     context: Arc<OpenContext>,
+    /// The rows that are wanted.
+    all: RowRange,
     candidate: Candidate,
     kept: RangeCache,
 }
 
 impl Opening {
-    /// Opens a row group of the plan; with `without_index` one whose index was found to be wrong,
-    /// from the first of these rows on.
+    /// Opens a row group of the plan; with `without_index` one whose index was found to be wrong.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
@@ -146,19 +149,24 @@ impl Opening {
         let OpenContext { plan, progress, filter_first, .. } = &**context;
         if without_index {
             let opening = RowGroupOpening::without_index(plan, range, progress)?;
-            return Self::at_phase(context.clone(), opening, Phase::AllColumns);
+            return Self::at_phase(context.clone(), range, opening, Phase::AllColumns);
         }
         let opening = RowGroupOpening::new(plan, range, progress)?;
         let phase = match filter_first {
             Some(_) => Phase::Undecided,
             None => Phase::AllColumns,
         };
-        Self::at_phase(context.clone(), opening, phase)
+        Self::at_phase(context.clone(), range, opening, phase)
     }
 
-    fn at_phase(context: Arc<OpenContext>, opening: RowGroupOpening, phase: Phase) -> Result<Self> {
+    fn at_phase(
+        context: Arc<OpenContext>,
+        all: &RowRange,
+        opening: RowGroupOpening,
+        phase: Phase,
+    ) -> Result<Self> {
         let (kept, missing) = (RangeCache::default(), Vec::new());
-        Self { context, opening, phase, kept, missing }.settled()
+        Self { context, all: all.clone(), opening, phase, kept, missing }.settled()
     }
 
     /// After the opening has changed.
@@ -217,14 +225,14 @@ impl Opening {
             }
         });
         let wanted = memory::collected(wanted)?;
-        let Self { context, opening, phase, kept, .. } = self;
+        let Self { context, all, opening, phase, kept, .. } = self;
         let opened = opening.supply(wanted);
         match (opened, phase) {
             (Ok(Step::NeedsMore(opening)), phase) => {
-                Self { context, opening, phase, kept, missing: Vec::new() }.decided()
+                Self { context, all, opening, phase, kept, missing: Vec::new() }.decided()
             }
             (Ok(Step::Done(row_group)), Phase::FilterColumns(candidate)) => {
-                let task = FilterTask { row_group, context, candidate, kept };
+                let task = FilterTask { row_group, context, all, candidate, kept };
                 Ok(Step::Done(Opened::Filter(Box::new(task))))
             }
             (Ok(Step::Done(row_group)), phase) => {
@@ -250,7 +258,7 @@ impl Opening {
                     // bytes anyway.
                     let progress = Progress::default();
                     let (plan, left) = (&filter_first.plan, &candidate.left);
-                    self.opening = RowGroupOpening::pruned(plan, left, &progress)?;
+                    self.opening = RowGroupOpening::pruned(plan, left, &self.all, &progress)?;
                     Phase::FilterColumns(candidate)
                 }
             };
@@ -268,20 +276,20 @@ impl FilterTask {
     /// Any fault of the pages; or as [`RowGroupOpening::new`].
     pub(crate) fn run(mut self, cancelled: &AtomicBool) -> Result<OpenStep, Failed> {
         let passed = self.evaluate(cancelled);
-        let Self { context, candidate, kept, .. } = self;
+        let Self { context, all, candidate, kept, .. } = self;
         let passed = match passed {
             Err(Failed { retry: Some(Retry::WithoutIndex), .. }) => {
-                return Ok(Step::NeedsMore(Opening::new(&context, &candidate.left, true)?));
+                return Ok(Step::NeedsMore(Opening::new(&context, &all, true)?));
             }
             passed => passed?,
         };
-        let Some(left) = candidate.left.passed(passed) else {
+        let Some(left) = all.passed(passed) else {
             context.learn(&candidate, 0);
             return Ok(Step::Done(Opened::RowGroup(None)));
         };
-        let opening = RowGroupOpening::pruned(&context.plan, &left, &context.progress)?;
+        let opening = RowGroupOpening::pruned(&context.plan, &left, &left, &context.progress)?;
         let phase = Phase::Passed(candidate, 0);
-        let opening = Opening { context, opening, phase, kept, missing: Vec::new() };
+        let opening = Opening { context, all, opening, phase, kept, missing: Vec::new() };
         Ok(Step::NeedsMore(opening.settled()?))
     }
 

@@ -23,7 +23,8 @@ pub struct RowGroupOpening {
     progress: Progress,
     /// Whether large chunks are given while they are decoded.
     in_pieces: bool,
-    row_group: usize,
+    /// Its rows before an index left some out.
+    all: RowRange,
     rows: u64,
     stage: Stage,
 }
@@ -31,7 +32,7 @@ pub struct RowGroupOpening {
 impl fmt::Debug for RowGroupOpening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RowGroupOpening")
-            .field("row_group", &self.row_group)
+            .field("row_group", &self.row_group())
             .field("needs", &self.needs())
             .finish_non_exhaustive()
     }
@@ -53,31 +54,37 @@ impl RowGroupOpening {
     /// # Errors
     /// `Malformed` if the metadata of a chunk are broken.
     pub fn new(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
-        Ok(Self::at(plan, range, progress, Stage::Prune(plan.pruner(range)?.into())))
+        Ok(Self::at(plan, range, range, progress, Stage::Prune(plan.pruner(range)?.into())))
     }
 
     /// Opens a row group again whose index was found to be wrong while it was decoded. All of its
-    /// column chunks are fetched, and all rows from those of `rest` on that the plan has.
+    /// column chunks are fetched.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
-    pub(super) fn without_index(plan: &Plan, rest: &RowRange, progress: &Progress) -> Result<Self> {
-        let pages = plan.row_group(&plan.unpruned(rest))?.without_index()?;
-        Ok(Self::at(plan, rest, progress, Stage::Pages(pages.into())))
+    pub(super) fn without_index(plan: &Plan, all: &RowRange, progress: &Progress) -> Result<Self> {
+        plan.page_cache().forget(all.row_group);
+        let pages = plan.row_group(all)?.without_index()?;
+        Ok(Self::at(plan, all, all, progress, Stage::Pages(pages.into())))
     }
 
-    /// Opens a row group that was pruned already, so that its remaining rows are known.
+    /// Opens a row group of which the rows that are left of `all` are known.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].
-    pub(super) fn pruned(plan: &Plan, range: &RowRange, progress: &Progress) -> Result<Self> {
-        Ok(Self::at(plan, range, progress, Stage::Indexes(plan.row_group(range)?.into())))
+    pub(super) fn pruned(
+        plan: &Plan,
+        left: &RowRange,
+        all: &RowRange,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let stage = Stage::Indexes(plan.row_group(left)?.into());
+        Ok(Self::at(plan, left, all, progress, stage))
     }
 
-    fn at(plan: &Plan, range: &RowRange, progress: &Progress, stage: Stage) -> Self {
-        let (plan, progress) = (plan.clone(), progress.clone());
-        let (row_group, rows) = (range.row_group, range.count());
-        Self { plan, progress, in_pieces: false, row_group, rows, stage }
+    fn at(plan: &Plan, left: &RowRange, all: &RowRange, progress: &Progress, stage: Stage) -> Self {
+        let (plan, progress, rows) = (plan.clone(), progress.clone(), left.count());
+        Self { plan, progress, in_pieces: false, all: all.clone(), rows, stage }
     }
 
     /// The rows that are left, once they are known and before their pages are asked for.
@@ -119,7 +126,7 @@ impl RowGroupOpening {
 
     /// Index of the row group.
     pub(super) fn row_group(&self) -> usize {
-        self.row_group
+        self.all.row_group
     }
 
     /// Rows that were wanted of it when this began.
@@ -149,7 +156,18 @@ impl RowGroupOpening {
             }
             Stage::Pages(pages) => {
                 let ignored = pages.ignored_indexes().len();
+                let is_pruned = *pages.range() != self.all;
                 match RowGroupDecoder::open(*pages, &bytes)? {
+                    // The index that is wrong may be why rows were left out.
+                    Step::NeedsMore(pages)
+                        if is_pruned && pages.ignored_indexes().len() > ignored =>
+                    {
+                        self.progress.ignored_indexes(pages.ignored_indexes().len());
+                        let Self { plan, progress, in_pieces, all, rows, .. } = self;
+                        let again = Self::without_index(&plan, &all, &progress)?;
+                        let again = if in_pieces { again.in_pieces()? } else { again };
+                        return Ok(Step::NeedsMore(Self { rows, ..again }));
+                    }
                     // Each time one index fewer, or once for dictionaries: at most twice as often
                     // as there are leaves.
                     Step::NeedsMore(pages) => Stage::Pages(pages),

@@ -298,7 +298,10 @@ impl Scan {
                         continue;
                     }
                     self.context.progress.ignored_indexes(1);
-                    let range = group.row_group.rest_from(group.first_row);
+                    // What the index left out before the first row is read, too.
+                    let is_begun = !group.row_group.begins_at(group.first_row);
+                    let from = if is_begun { group.first_row } else { 0 };
+                    let range = group.entry.range.rest_from(from);
                     let entry = ScanEntry { range, ignores_index: true, ..group.entry };
                     self.queue.push_front(Queued { entry, state: RowGroupState::Planned });
                 }

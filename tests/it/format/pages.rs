@@ -142,7 +142,11 @@ fn bit_packed_levels_begin_at_the_most_significant_bit() {
     let impala = file_with(schema, vec![(3, vec![bit_packed(0b0000_0110)])], |meta| {
         meta.created_by = Some("impala version 2.3.0 (build x)".into());
     });
-    assert_eq!(column(&read(impala).expect("rows")), [json!(null), json!(1), json!(2)]);
+    assert_eq!(column(&read(impala.clone()).expect("rows")), [json!(null), json!(1), json!(2)]);
+    let reader = marquetry::Reader::new(bytes::Bytes::from(impala)).expect("a footer");
+    let entries: Vec<_> = reader.leaf_entries(0, 0).expect("a leaf").collect();
+    let [Ok(entries)] = &entries[..] else { panic!("entries of all rows: {entries:?}") };
+    assert_eq!((&entries.definition_levels[..], entries.values.len()), (&[0, 1, 1][..], 2));
 }
 
 #[test]
