@@ -57,6 +57,7 @@ mod parquet_out;
 mod fill;
 mod recipe;
 mod text;
+mod ipc;
 mod source;
 mod geo_out;
 mod stats;

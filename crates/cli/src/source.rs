@@ -1,13 +1,11 @@
 //! Reads the rows of files of any form as record batches.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Cursor, Read as IoRead, Seek};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use marquetry::engine::rows;
 use marquetry::read::VariantOutput;
@@ -16,13 +14,13 @@ use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
 use crate::args::{BinaryForm, Convert, DamageFlag, FilesOfRows, Global, SourceForm, TargetForm};
-use crate::content::{Batches, Content, ContentKind, Counted, invalid};
+use crate::content::{Batches, Content, invalid};
 use crate::damage::Losses;
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Partitions};
 use crate::progress::Read;
 use crate::variants::{LinesAsVariant, Part};
-use crate::{input, text};
+use crate::{input, ipc, text};
 
 /// A file whose rows can be read.
 pub(crate) struct Source {
@@ -329,31 +327,9 @@ fn arrow(
     global: &Global,
     read: &Arc<AtomicU64>,
 ) -> Result<Source> {
-    let (name, place) = (file.name.clone(), Placed::new(&file));
-    let opened: Result<Box<dyn RecordBatchReader>, ArrowError> = match file.form {
-        SourceForm::Arrows => {
-            let stream = BufReader::with_capacity(1 << 16, file.into_read(read)?);
-            StreamReader::try_new(stream, None).map(|reader| Box::new(reader) as _)
-        }
-        _ => {
-            let seek: Box<dyn ReadSeek> = match file.bytes {
-                ContentKind::File(inner) => {
-                    Box::new(BufReader::new(Counted { inner, read: read.clone() }))
-                }
-                ContentKind::Url(inner) => {
-                    Box::new(BufReader::new(Counted { inner, read: read.clone() }))
-                }
-                ContentKind::Stream(mut stream) => {
-                    Box::new(Cursor::new(input::read_whole(&mut stream, &name, global)?))
-                }
-            };
-            FileReader::try_new(seek, None).map(|reader| Box::new(reader) as _)
-        }
-    };
-    let reader = opened.map_err(|e| invalid(&name, e))?;
-    let (schema, of) = (reader.schema(), name.clone());
-    let batches = reader.map(move |batch| batch.map_err(|e| invalid(&of, e)));
-    narrow(place, &schema, Box::new(batches), rows, global)
+    let place = Placed::new(&file);
+    let (schema, batches) = ipc::open(file, global, read)?;
+    narrow(place, &schema, batches, rows, global)
 }
 
 /// The facts about a file besides its rows.
@@ -428,7 +404,3 @@ fn narrow(
     }
     Ok(Source { name, schema, rows: None, bytes, batches })
 }
-
-trait ReadSeek: IoRead + Seek {}
-
-impl<T: IoRead + Seek> ReadSeek for T {}

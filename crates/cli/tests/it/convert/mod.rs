@@ -1,5 +1,6 @@
 //! Tests of `marq convert`.
 
+mod arrow_input;
 mod compact;
 mod concat;
 mod rewrite;
