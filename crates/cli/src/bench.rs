@@ -100,22 +100,22 @@ pub(crate) fn run(command: &Bench, global: &Global) -> Result<()> {
         .map(|name| Ok((name.clone(), name.parse::<Compression>()?)))
         .collect::<Result<_, Error>>()?;
     let reader = input::open(file, global)?;
-    let seconds = Duration::from_secs(command.seconds.min(1 << 20));
-    let (begun, rounds) = (Instant::now(), command.rounds.max(1));
-    // Reads have half of the time.
-    let clock = Clock { until: begun + seconds / 2, rounds };
-    let plan = SamplePlan::new(&reader, command.sample)?;
     let schema = reader.schema()?;
     let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let names = match command.columns.names() {
         wanted if wanted.is_empty() => all,
         wanted => input::columns(&all, &wanted)?,
     };
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let plan = SamplePlan::new(&reader, command.sample, &wanted, global)?;
+    let seconds = Duration::from_secs(command.seconds.min(1 << 20));
+    let (begun, rounds) = (Instant::now(), command.rounds.max(1));
+    // Reads have half of the time.
+    let clock = Clock { until: begun + seconds / 2, rounds };
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = global.threads.unwrap_or_else(cores).max(1);
     let mut bench =
         Benched { reader: &reader, plan: &plan, clock: &clock, not_measured: Vec::new() };
-    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut reads = Vec::new();
     for threads in if threads > 1 { vec![threads, 1] } else { vec![1] } {
         reads.extend(bench.read("all", &wanted, threads)?);

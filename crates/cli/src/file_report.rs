@@ -63,7 +63,7 @@ impl PageReport {
         };
         let doctor = match &reader {
             Some(reader) if has(Section::Doctor) => {
-                Some(doctor::diagnose(&layout.path, reader, &GoalFlags::default())?)
+                Some(doctor::diagnose(&layout.path, reader, &GoalFlags::default(), global)?)
             }
             _ => None,
         };

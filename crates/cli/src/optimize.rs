@@ -25,7 +25,8 @@ pub(crate) fn run(command: &Optimize, global: &Global) -> Result<()> {
     let (recipe, diagnosis) = match &command.recipe {
         Some(path) => (Recipe::read(path)?, None),
         None => {
-            let diagnosis = doctor::diagnose(file, &input::open(file, global)?, &command.goal)?;
+            let reader = input::open(file, global)?;
+            let diagnosis = doctor::diagnose(file, &reader, &command.goal, global)?;
             (diagnosis.recipe.clone(), Some(diagnosis))
         }
     };

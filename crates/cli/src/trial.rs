@@ -5,12 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use marquetry::io::WriteSink;
 use marquetry::write::ColumnReport;
 use marquetry::{Error, Reader, RowGroupEncoder, WriteOptions, WriteReport, Writer};
+
+use crate::args::Global;
+use crate::input;
 
 /// The part of a file that stands for all of it.
 #[derive(Debug, Clone)]
@@ -23,10 +26,42 @@ pub(crate) struct SamplePlan {
     pub(crate) all_rows: u64,
 }
 
+/// Of the memory limit, the part that the rows of a sample take: trials hold copies of them.
+const PART_OF_MEMORY: u64 = 8;
+
 impl SamplePlan {
     /// Row groups that lie evenly in the file, and take about `budget` bytes there; at least one,
-    /// or a part of it.
-    pub(crate) fn new(reader: &Reader, budget: u64) -> Result<Self, Error> {
+    /// or a part of it. Fewer, where the arrays of these columns would take too much memory.
+    pub(crate) fn new(
+        reader: &Reader,
+        mut budget: u64,
+        columns: &[&str],
+        global: &Global,
+    ) -> Result<Self, Error> {
+        let max_bytes = input::limits(global).memory_bytes / PART_OF_MEMORY;
+        budget = budget.min(reader.file_len());
+        loop {
+            let plan = Self::of_stored(reader, budget)?;
+            if budget == 0 || plan.fits(reader, columns, max_bytes)? {
+                return Ok(plan);
+            }
+            budget /= 2;
+        }
+    }
+
+    /// Whether the arrays of the sample take at most `max_bytes`.
+    fn fits(&self, reader: &Reader, columns: &[&str], max_bytes: u64) -> Result<bool, Error> {
+        let mut bytes = 0;
+        let mut batches = self.reader(reader, columns)?.batches()?;
+        while bytes <= max_bytes
+            && let Some(batch) = batches.next_batch()?
+        {
+            bytes += memory_of(&batch);
+        }
+        Ok(bytes <= max_bytes)
+    }
+
+    fn of_stored(reader: &Reader, budget: u64) -> Result<Self, Error> {
         let footer = reader.metadata();
         let groups = footer.row_groups();
         let all_rows = footer.rows()?;
@@ -113,8 +148,12 @@ pub(crate) fn memory_bytes(reader: &Reader) -> Result<u64, Error> {
 
 /// Bytes of the values of a batch.
 fn memory_of(batch: &RecordBatch) -> u64 {
-    let of = |column: &arrow_array::ArrayRef| column.to_data().get_slice_memory_size();
-    batch.columns().iter().map(|column| of(column).unwrap_or(0) as u64).sum()
+    let of = |column: &ArrayRef| {
+        let values = column.to_data().get_slice_memory_size();
+        // Of views, Arrow knows only what they share.
+        values.unwrap_or_else(|_| column.get_array_memory_size()) as u64
+    };
+    batch.columns().iter().map(of).sum()
 }
 
 /// A written file, and how long that took.

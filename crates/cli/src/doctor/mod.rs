@@ -48,9 +48,14 @@ pub(crate) struct Diagnosis {
 }
 
 /// Examines a file.
-pub(crate) fn diagnose(file: &str, reader: &Reader, flags: &GoalFlags) -> Result<Diagnosis> {
+pub(crate) fn diagnose(
+    file: &str,
+    reader: &Reader,
+    flags: &GoalFlags,
+    global: &Global,
+) -> Result<Diagnosis> {
     let goal = Goal::new(flags.target);
-    let plan = SamplePlan::new(reader, flags.sample)?;
+    let plan = SamplePlan::new(reader, flags.sample, &[], global)?;
     let mut recipe = Recipe { profile: Some(goal.profile.to_owned()), ..Recipe::default() };
     let mut exam = Exam { file, reader, goal: &goal, plan: &plan, findings: Vec::new() };
     exam.structure(flags.sample, &mut recipe)?;
@@ -119,7 +124,7 @@ impl Exam<'_> {
 /// Shows what could be better.
 pub(crate) fn run(command: &Doctor, global: &Global) -> Result<()> {
     let reader = input::open(&command.source.file, global)?;
-    let diagnosis = diagnose(&command.source.file, &reader, &command.goal)?;
+    let diagnosis = diagnose(&command.source.file, &reader, &command.goal, global)?;
     if let Some(path) = &command.recipe {
         write_recipe(&diagnosis, path)?;
     }

@@ -358,3 +358,25 @@ fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound
         assert!(bytes("new_bytes") <= allowed, "{target}: {done}");
     }
 }
+
+#[test]
+fn samples_take_a_part_of_the_memory_whatever_they_take_in_the_file() {
+    let folder = Folder::new();
+    let rows = 3_000_000;
+    let nulls: ArrayRef = Arc::new(Int64Array::new_null(rows));
+    folder.columns("nulls.parquet", vec![("n", nulls)]);
+    let within = |rows: &Value| {
+        let rows = rows.as_u64().expect("a number");
+        assert!((1..=(16 << 20) / 8 / 8).contains(&rows), "{rows} rows of 8 bytes");
+    };
+    let json = |args: &[&str]| folder.json(&[args, &["nulls.parquet", "-f", "json"]].concat());
+    let small = ["--mem", "16MiB"];
+    let found = json(&[&["doctor"], &small[..]].concat());
+    within(&found["sample_rows"]);
+    assert_eq!(found["rows"], json!(rows));
+    within(&json(&[&["optimize", "--dry-run"], &small[..]].concat())["sample_rows"]);
+    let section = ["report", "--sections", "doctor"];
+    within(&json(&[&section, &small[..]].concat())["doctor"]["sample_rows"]);
+    within(&json(&[&["bench", "--rounds", "1"], &small[..]].concat())["rows"]);
+    assert_eq!(json(&["doctor"])["sample_rows"], json!(rows), "4 GiB are enough");
+}
