@@ -22,7 +22,7 @@ use crate::geo_out;
 use crate::output::Sink;
 use crate::packed::{self, Packing};
 use crate::parquet_out::{self, ParquetOut};
-use crate::pieces::pieces;
+use crate::pieces::{max_row_bytes, pieces};
 use crate::printer::Printer;
 use crate::printer::csv::CsvForm;
 use crate::progress::{Bar, Extent, Read};
@@ -351,7 +351,7 @@ fn ipc_file(
         if pairs.into_iter().all(|(column, field)| column.data_type() == field.data_type()) {
             return Ok(writer.write(&of_schema(&batch)?)?);
         }
-        for piece in pieces(&batch, 0)? {
+        for piece in pieces(&batch, 0, max_row_bytes(global))? {
             writer.write(&of_schema(&piece?)?)?;
         }
         Ok(())

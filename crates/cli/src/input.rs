@@ -332,7 +332,7 @@ pub(crate) fn narrow(
     }
     let mut opened = Opened { reader, completed, part: None, parts: None };
     let schema = opened.schema()?;
-    opened.part = Part::new(rows.variant_path.as_deref(), &schema)?;
+    opened.part = Part::new(rows.variant_path.as_deref(), &schema, global)?;
     if let Some(part) = &opened.part
         && opened.completed.is_none()
         && input.target.is_none()

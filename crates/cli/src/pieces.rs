@@ -6,6 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use marquetry::Error;
 use marquetry::engine::rows::{trimmed, value_bytes};
 
+use crate::args::Global;
 use crate::failure::{Failure, Result};
 
 /// The rows of a batch, in their order, in pieces that take little if there are several: rows may
@@ -13,12 +14,13 @@ use crate::failure::{Failure, Result};
 /// values. Lists have no other elements than those of the piece, so that these alone are converted.
 ///
 /// # Errors
-/// `Unsupported` if one row has more than [`ROW_BYTES`].
+/// `Unsupported` if a row has more than [`max_row_bytes`].
 pub(crate) fn pieces(
     batch: &RecordBatch,
     more: u64,
+    max_row_bytes: u64,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
-    let (ranges, batch) = (ranges(batch, more)?, batch.clone());
+    let (ranges, batch) = (ranges(batch, more, max_row_bytes)?, batch.clone());
     Ok(ranges.into_iter().map(move |rows| {
         let piece = batch.slice(rows.start, rows.len());
         let columns = piece.columns().iter().map(trimmed).collect::<Result<_, _>>()?;
@@ -27,7 +29,12 @@ pub(crate) fn pieces(
     }))
 }
 
-fn ranges(batch: &RecordBatch, more: u64) -> Result<Vec<Range<usize>>> {
+/// Maximum bytes of the values of a row: those of `--mem`, where it is given.
+pub(crate) fn max_row_bytes(global: &Global) -> u64 {
+    global.mem.unwrap_or(ROW_BYTES)
+}
+
+fn ranges(batch: &RecordBatch, more: u64, max_row_bytes: u64) -> Result<Vec<Range<usize>>> {
     let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
     let mut pieces = Vec::new();
     while let Some(rows) = left.pop() {
@@ -35,8 +42,11 @@ fn ranges(batch: &RecordBatch, more: u64) -> Result<Vec<Range<usize>>> {
         let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
         let bytes = bytes.fold(more.saturating_mul(rows.len() as u64), u64::saturating_add);
         if bytes <= PIECE_BYTES || rows.len() <= 1 {
-            if bytes > ROW_BYTES {
-                let text = format!("a row of {bytes} bytes is not written");
+            if bytes > max_row_bytes {
+                let text = format!(
+                    "a row has values of {bytes} bytes, and at most {max_row_bytes} are held; raise \
+                     --mem to read on"
+                );
                 return Err(Failure::File(Error::unsupported("rows of such a size", text)));
             }
             pieces.push(rows);
@@ -50,7 +60,7 @@ fn ranges(batch: &RecordBatch, more: u64) -> Result<Vec<Range<usize>>> {
 
 const PIECE_BYTES: u64 = 2 << 20;
 
-/// Maximum bytes of the values of a row.
+/// Maximum bytes of the values of a row, unless `--mem` says otherwise.
 const ROW_BYTES: u64 = 4 << 30;
 
 #[cfg(test)]
@@ -58,7 +68,9 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::builder::StringViewBuilder;
-    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_array::{ArrayRef, Int64Array, ListArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::{DataType, Field};
 
     use super::*;
 
@@ -66,12 +78,12 @@ mod tests {
     fn rows_that_share_long_values_are_a_few_at_a_time() {
         let of = |column: ArrayRef| {
             let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
-            ranges(&batch, 0).expect("rows that are not too long")
+            ranges(&batch, 0, ROW_BYTES).expect("rows that are not too long")
         };
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
         assert_eq!(of(numbers.clone()).len(), 1);
         let batch = RecordBatch::try_from_iter([("c", numbers)]).expect("a batch");
-        assert_eq!(ranges(&batch, 30).expect("short rows").len(), 2, "they take 3.8 MB");
+        assert_eq!(ranges(&batch, 30, ROW_BYTES).expect("short rows").len(), 2, "they take 3.8 MB");
         let mut views = StringViewBuilder::new();
         let block = views.append_block(vec![b'x'; 1 << 20].into());
         (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
@@ -85,5 +97,20 @@ mod tests {
         }
         assert_eq!(next, 1009);
         assert!(pieces.len() < 24, "{pieces:?}");
+    }
+
+    #[test]
+    fn a_row_of_more_than_the_limit_is_refused() {
+        let mut views = StringViewBuilder::new();
+        let block = views.append_block(vec![b'x'; 1 << 20].into());
+        (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
+        let (item, views) = (Field::new_list_field(DataType::Utf8View, true), views.finish());
+        let lengths = OffsetBuffer::from_lengths([4, 5]);
+        let lists = ListArray::new(Arc::new(item), lengths, Arc::new(views), None);
+        let batch = RecordBatch::try_from_iter([("l", Arc::new(lists) as ArrayRef)]);
+        let batch = batch.expect("a batch");
+        assert_eq!(ranges(&batch, 0, 5 << 20).expect("rows within the limit").len(), 2);
+        let refused = ranges(&batch, 0, (5 << 20) - 1).expect_err("a row beyond the limit");
+        assert_eq!(refused.code(), 3);
     }
 }

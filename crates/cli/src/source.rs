@@ -397,7 +397,7 @@ fn narrow(
         schema = Arc::new(schema.project(&indices)?);
         batches = Box::new(batches.map(move |batch| Ok(batch?.project(&indices)?)));
     }
-    if let Some(part) = Part::new(rows.variant_path.as_deref(), &schema)? {
+    if let Some(part) = Part::new(rows.variant_path.as_deref(), &schema, global)? {
         schema = part.schema(&schema);
         let divide = move |batch| in_pieces(batch, |batch| part.extract(&batch));
         batches = Box::new(batches.flat_map(divide));

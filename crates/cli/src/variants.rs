@@ -14,11 +14,11 @@ use marquetry::variant::{
 };
 use marquetry::{Error, ErrorKind, Reader, WriteOptions};
 
-use crate::args::{Convert, TargetForm};
+use crate::args::{Convert, Global, TargetForm};
 use crate::content::Batches;
 use crate::failure::{Failure, Result};
 use crate::json;
-use crate::pieces::pieces;
+use crate::pieces::{max_row_bytes, pieces};
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";
@@ -256,19 +256,26 @@ fn invalid_value(array: &VariantArray) -> Result<Option<(u64, Error)>> {
 
 /// Shows a part of each VARIANT column in its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Part(VariantPath);
+pub(crate) struct Part {
+    path: VariantPath,
+    max_row_bytes: u64,
+}
 
 impl Part {
     /// Parses `--variant-path`.
     ///
     /// # Errors
     /// `Usage` if the text is no path, or there is no VARIANT column.
-    pub(crate) fn new(flag: Option<&str>, schema: &Schema) -> Result<Option<Self>> {
+    pub(crate) fn new(
+        flag: Option<&str>,
+        schema: &Schema,
+        global: &Global,
+    ) -> Result<Option<Self>> {
         let Some(flag) = flag else { return Ok(None) };
         if !schema.fields().iter().any(|field| VariantArray::is_variant(field)) {
             return Err(Failure::Usage("--variant-path: there is no VARIANT column".to_owned()));
         }
-        Ok(Some(Self(flag.parse()?)))
+        Ok(Some(Self { path: flag.parse()?, max_row_bytes: max_row_bytes(global) }))
     }
 
     /// The schema of the parts.
@@ -301,7 +308,7 @@ impl Part {
         let read = reader.clone().project(others.iter().map(|field| field.name()));
         let Ok(mut read) = read else { return Ok(None) };
         for part in &parts {
-            let (name, path) = (part.name(), self.0.clone());
+            let (name, path) = (part.name(), self.path.clone());
             read = read.variant_get(name, path, VariantArray::unshredded_type(), name);
         }
         let Ok(found) = read.schema() else { return Ok(None) };
@@ -317,7 +324,7 @@ impl Part {
     /// share.
     pub(crate) fn extract(&self, batch: &RecordBatch) -> Result<Batches> {
         let part = self.clone();
-        Ok(Box::new(pieces(batch, 0)?.map(move |piece| part.of_piece(&piece?))))
+        Ok(Box::new(pieces(batch, 0, self.max_row_bytes)?.map(move |piece| part.of_piece(&piece?))))
     }
 
     fn of_piece(&self, batch: &RecordBatch) -> Result<RecordBatch> {
@@ -327,7 +334,7 @@ impl Part {
                 return Ok(column.clone());
             }
             let part = VariantArray::new(column.as_struct())
-                .and_then(|column| column.get(&self.0, &VariantArray::unshredded_type()))
+                .and_then(|column| column.get(&self.path, &VariantArray::unshredded_type()))
                 .map_err(|e| e.at_column(field.name().as_str()))?;
             // Its metadata are in whichever layout they were read in.
             Ok(cast(&part, &VariantArray::unshredded_type())?)

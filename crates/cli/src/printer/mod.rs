@@ -20,7 +20,7 @@ use crate::cells::{Forms, ValuesOf};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
-use crate::pieces::pieces;
+use crate::pieces::{max_row_bytes, pieces};
 use crate::table::{Align, Cell, NULL, Style, Table, TableColumn};
 
 /// Prints rows in one of the forms.
@@ -42,6 +42,7 @@ pub(crate) struct Printer {
     title: Option<String>,
     /// Rows so far.
     rows: u64,
+    max_row_bytes: u64,
 }
 
 impl Printer {
@@ -68,6 +69,7 @@ impl Printer {
             tables: 0,
             title: None,
             rows: 0,
+            max_row_bytes: max_row_bytes(global),
         }
     }
 
@@ -163,7 +165,7 @@ impl Printer {
         match self.format {
             Format::Table | Format::Md => {
                 let mut rows = self.rows;
-                for piece in pieces(batch, 0)? {
+                for piece in pieces(batch, 0, self.max_row_bytes)? {
                     let piece = piece?;
                     self.table_rows(&piece, &schema, rows)?;
                     rows += piece.num_rows() as u64;
@@ -173,7 +175,7 @@ impl Printer {
                 let names = schema.fields().iter().map(|field| field.name().len() as u64);
                 let around: u64 = names.map(|name| name + NULL_TEXT).sum();
                 let (lines, mut rows) = (self.lines(schema), self.rows);
-                for piece in pieces(batch, around)? {
+                for piece in pieces(batch, around, self.max_row_bytes)? {
                     let piece = piece?;
                     let of_piece = piece.num_rows() as u64;
                     self.piece(&lines, piece, rows)?;

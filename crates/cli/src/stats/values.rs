@@ -19,6 +19,7 @@ use crate::failure::Result;
 use crate::input;
 use crate::json;
 use crate::output::{count, share};
+use crate::pieces::{max_row_bytes, pieces};
 use crate::progress::{Bar, Extent, Read};
 use crate::report::{self, Column, Report, Tables};
 
@@ -47,7 +48,9 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
         while let Some(batch) = batches.next_batch()? {
             let rows = batch.num_rows();
             for batch in opened.complete(batch)? {
-                counters.add(&batch?)?;
+                for piece in pieces(&batch?, 0, max_row_bytes(global))? {
+                    counters.add(&piece?)?;
+                }
             }
             bar.gave(rows);
         }

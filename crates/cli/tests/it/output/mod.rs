@@ -9,3 +9,4 @@ mod hexdump;
 mod pictures;
 mod readers;
 mod sizes;
+mod shared_values;
