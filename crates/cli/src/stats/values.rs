@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, FieldRef};
-use marquetry::Limits;
 use marquetry::variant::VariantArray;
+use marquetry::{Error, Limits};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -26,6 +26,9 @@ use crate::report::{self, Column, Report, Tables};
 /// Share of the memory limit that counts take.
 const SHARE_OF_MEMORY: u64 = 4;
 
+/// Threads for each core, at most: more would wait for each other.
+const MAX_THREADS: usize = 4;
+
 /// Characters that a frequent value takes at most on a screen.
 const MAX_SHOWN: usize = 24;
 
@@ -39,7 +42,7 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
     let inputs = input::unpruned(&rows.files, global)?;
     let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
     let mut bar = Bar::new(Extent::Unknown, global, Read::default());
-    let mut counters = Counters::new(global);
+    let mut counters = Counters::new(global)?;
     let mut next = inputs.iter();
     let (_, end) = input::each_readable(&paths, global, |_| {
         let Some(input) = next.next() else { return Ok(()) };
@@ -174,21 +177,23 @@ struct PlacedColumns {
 }
 
 impl Counters {
-    fn new(global: &Global) -> Self {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = global.threads.unwrap_or_else(cores).max(1);
+    fn new(global: &Global) -> Result<Self> {
+        let threads = threads(global.threads);
         let memory = global.mem.unwrap_or_else(|| Limits::default().memory_bytes) / SHARE_OF_MEMORY;
         let memory = usize::try_from(memory).unwrap_or(usize::MAX) / threads;
-        let thread = |_| {
+        let thread = |_| -> Result<Thread> {
             let (batches, received) = sync_channel::<PlacedColumns>(1);
             let count = move || {
                 let mut counter = Counter { memory, ..Counter::default() };
                 received.iter().try_for_each(|columns| counter.add(&columns))?;
                 counter.finish()
             };
-            Thread { batches, counted: std::thread::spawn(count) }
+            let counted = std::thread::Builder::new().spawn(count);
+            let counted = counted.map_err(|e| Error::io("a thread cannot be started", e))?;
+            Ok(Thread { batches, counted })
         };
-        Self { threads: (0..threads).map(thread).collect(), places: HashMap::new() }
+        let threads = (0..threads).map(thread).collect::<Result<_>>()?;
+        Ok(Self { threads, places: HashMap::new() })
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -222,6 +227,12 @@ impl Counters {
         columns.sort_by_key(|column| column.place);
         Ok(columns)
     }
+}
+
+/// The number of threads, if so many are asked for.
+fn threads(wanted: Option<usize>) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    wanted.unwrap_or(cores).clamp(1, MAX_THREADS * cores)
 }
 
 /// A column, or a member of struct columns.
@@ -297,6 +308,19 @@ impl Counter {
             let largest = self.columns.iter_mut().max_by_key(|column| bytes(column));
             let Some(largest) = largest.filter(|column| bytes(column) > 0) else { break };
             largest.counts.tally.forget_rare();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_number_of_threads_is_not_started() {
+        let cores = threads(None);
+        for (wanted, started) in [(0, 1), (1, 1), (100_000, MAX_THREADS * cores)] {
+            assert_eq!(threads(Some(wanted)), started);
         }
     }
 }
