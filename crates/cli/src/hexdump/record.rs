@@ -1,9 +1,11 @@
 //! Spans as JSON: made while they are written, so that nothing is held but the way to the span at
 //! hand.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt::{self, Display};
 
+use bytes::Bytes;
 use marquetry::inspect::{Slots, Span, Value};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -245,7 +247,10 @@ impl Serialize for SlotList<'_> {
     }
 }
 
-/// A leaf of the file as a line of CSV.
+/// Bytes of a line of CSV; a longer leaf has several, of which the first says what it means.
+const LINE_BYTES: u64 = 1 << 20;
+
+/// A leaf of the file, or some bytes of it, as a line of CSV.
 #[derive(Serialize)]
 pub(super) struct LeafLine {
     offset: u64,
@@ -259,6 +264,45 @@ pub(super) struct LeafLine {
 
 /// The leaves of the file, end to end.
 pub(super) fn leaves(dump: &Dump) -> impl Iterator<Item = LeafLine> + '_ {
+    leaf_spans(dump).flat_map(|span| lines_of(dump, span))
+}
+
+/// The lines of a leaf.
+fn lines_of(dump: &Dump, mut span: Span) -> impl Iterator<Item = LeafLine> + '_ {
+    let (mut bytes, mut read) = (span.bytes(), Bytes::new());
+    let (mut next, mut is_first) = (span.offset, true);
+    std::iter::from_fn(move || {
+        let (offset, mut hex) = (next, String::new());
+        while next - offset < LINE_BYTES {
+            if read.is_empty() {
+                let Some(more) = bytes.next() else { break };
+                read = dump.checked(more)?;
+            }
+            let wanted = usize::try_from(LINE_BYTES - (next - offset)).unwrap_or(usize::MAX);
+            let piece = read.split_to(wanted.min(read.len()));
+            hex.push_str(&hex_of(&piece));
+            next += piece.len() as u64;
+        }
+        if !std::mem::take(&mut is_first) && hex.is_empty() {
+            return None;
+        }
+        let value = span.value.take().map(|value| match value {
+            Value::Text(text) => Ok((*text).to_owned()),
+            value => serde_json::to_string(&ValueRecord(&value)),
+        });
+        Some(LeafLine {
+            offset,
+            length: next - offset,
+            kind: span.kind.name(),
+            name: span.name.clone().into_owned(),
+            value: value.and_then(Result::ok),
+            text: span.text.take().map(Cow::into_owned),
+            hex,
+        })
+    })
+}
+
+fn leaf_spans(dump: &Dump) -> impl Iterator<Item = Span> + '_ {
     let mut open: Vec<SpanIter> = vec![Box::new(dump.roots())];
     std::iter::from_fn(move || {
         loop {
@@ -277,20 +321,7 @@ pub(super) fn leaves(dump: &Dump) -> impl Iterator<Item = LeafLine> + '_ {
                 open.push(Box::new(children));
                 continue;
             }
-            let hex = Hex { dump, span: &span }.to_string();
-            let value = span.value.as_ref().map(|value| match value {
-                Value::Text(text) => Ok((**text).to_owned()),
-                value => serde_json::to_string(&ValueRecord(value)),
-            });
-            return Some(LeafLine {
-                offset: span.offset,
-                length: span.length,
-                kind: span.kind.name(),
-                name: span.name.into_owned(),
-                value: value.and_then(Result::ok),
-                text: span.text.map(std::borrow::Cow::into_owned),
-                hex,
-            });
+            return Some(span);
         }
     })
 }

@@ -129,3 +129,27 @@ fn what_is_no_parquet_file_is_shown_as_what_cannot_be_parsed() {
     folder.put("empty", "");
     assert_eq!(folder.json(&["hexdump", "empty"])["spans"].as_array().map(Vec::len), Some(0));
 }
+
+#[test]
+fn lines_of_csv_are_the_file_and_long_leaves_have_several() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    folder.put("junk", "x".repeat((5 << 19) + 3));
+    for (name, wanted) in [("trips.parquet", None), ("junk", Some(3))] {
+        let bytes = folder.content_of(name);
+        let text = folder.text(&["hexdump", name, "-f", "csv"]);
+        let (mut at, mut lines_of_junk) = (0, 0);
+        for line in text.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let number = |cell: usize| cells[cell].parse::<usize>().expect("a number");
+            assert_eq!(number(0), at, "{}", &line[..line.len().min(200)]);
+            let part = &bytes[at..at + number(1)];
+            let hex: String = part.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(cells.last() == Some(&hex.as_str()) && hex.len() <= 2 << 20);
+            at += part.len();
+            lines_of_junk += usize::from(part.len() > 8 && cells[2] == "unparsed");
+        }
+        assert_eq!(at, bytes.len(), "{name}");
+        assert!(wanted.is_none_or(|wanted| wanted == lines_of_junk), "{lines_of_junk} lines");
+    }
+}
