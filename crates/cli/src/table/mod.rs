@@ -114,6 +114,10 @@ fn screen(out: &Sink) -> Option<usize> {
 /// Lines are made of this many columns at most, whatever the environment says.
 const MAX_SCREEN: usize = 1 << 16;
 
+/// Cells are padded to at most this many columns where they are not cut: a single long one would
+/// multiply the text by the number of rows.
+const MAX_PADDED: usize = 1000;
+
 /// Rows that widths are taken from.
 const SAMPLE_ROWS: usize = 1000;
 /// Bytes of cells from which on no more rows are waited for.
@@ -268,8 +272,10 @@ impl Table {
         held.iter().try_for_each(|cells| self.draw_row(out, cells))
     }
 
-    /// The widths of the names and of the cells of these rows.
+    /// The widths of the names and of the cells of these rows, as far as cells are padded.
     fn natural(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
+        let max = self.style.screen().map_or(MAX_PADDED, |_| usize::MAX);
+        let width = |text: &str| width(text).min(max);
         let mut natural: Vec<usize> =
             self.columns.iter().map(|column| width(&column.name)).collect();
         for row in rows {
@@ -351,7 +357,8 @@ impl Table {
                 _ => Shown { text: NULL, align, dim: true, is_path: false },
             }
         };
-        self.cut |= layout.shown().any(|(i, columns)| width(of(i).text) > columns);
+        let is_cut = self.style.screen().is_some();
+        self.cut |= is_cut && layout.shown().any(|(i, columns)| width(of(i).text) > columns);
         line(out, &self.style, layout, of)
     }
 
@@ -361,12 +368,13 @@ impl Table {
         cells: &[Cell],
         screen: Option<usize>,
     ) -> Result<()> {
-        let names = self.columns.iter().map(|column| width(&column.name)).max().unwrap_or_default();
+        let names = self.columns.iter().map(|column| width(&column.name)).max();
+        let names = names.unwrap_or_default().min(MAX_PADDED);
         let title = format!("─[ row {} ]", self.rows);
         let dashes = screen.unwrap_or(80).min(names + 40).saturating_sub(width(&title));
         writeln!(out, "{title}{}", "─".repeat(dashes))?;
         for (column, cell) in self.columns.iter().zip(cells) {
-            let space = names - width(&column.name);
+            let space = names.saturating_sub(width(&column.name));
             write!(out, "{}{} │ ", column.name, " ".repeat(space))?;
             match cell {
                 Cell::Text(text) => writeln!(out, "{text}")?,
@@ -490,6 +498,32 @@ mod tests {
                 assert!(drawn(form, columns, rows).len() > 140_000, "{form:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_long_cell_does_not_lengthen_the_other_rows() {
+        let long = "x".repeat(100_000);
+        for form in [TableForm::Screen(None), TableForm::Vertical(None), TableForm::Markdown] {
+            for name in ["n", &long] {
+                let columns = vec![column(name, "", Align::Left), column("m", "", Align::Left)];
+                let mut rows = vec![vec![text("a"), text("b")]; 300];
+                rows.push(vec![text(&long), text("b")]);
+                let len = drawn(form, columns, rows).len();
+                let whole = if name == "n" { 1 } else { 2 };
+                // A column a line says each name in each row.
+                let names = if form == TableForm::Vertical(None) { 300 * name.len() } else { 0 };
+                assert!(len - names < whole * long.len() + 1_000_000, "{form:?}: {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_longer_cell_is_not_said_to_be_cut_where_none_is() {
+        let columns = vec![column("a", "", Align::Left)];
+        let mut rows = vec![vec![text("12345")]; SAMPLE_ROWS];
+        rows.push(vec![text("1234567890")]);
+        let drawn = drawn(TableForm::Screen(None), columns, rows);
+        assert!(drawn.contains("1234567890") && !drawn.contains("cut at"), "{drawn}");
     }
 
     #[test]
