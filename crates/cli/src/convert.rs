@@ -139,13 +139,18 @@ fn in_place(command: &Convert, global: &Global) -> Result<Global> {
 }
 
 fn work(sources: &[Source]) -> Extent {
-    if let Some(rows) = sources.iter().map(|source| source.rows).sum() {
+    if let Some(rows) = sum(sources.iter().map(|source| source.rows)) {
         return Extent::Rows(rows);
     }
-    match sources.iter().map(|source| source.bytes).sum() {
+    match sum(sources.iter().map(|source| source.bytes)) {
         Some(bytes) => Extent::Bytes(bytes),
         None => Extent::Unknown,
     }
+}
+
+/// The sum of numbers, if all are known, and there is a number for it.
+fn sum(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    numbers.try_fold(0u64, |sum, n| sum.checked_add(n?))
 }
 
 /// The format: that of --to, else by the extension of the output.

@@ -42,7 +42,8 @@ pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
         }
     }
     let end = losses.end().and(end);
-    let counts = Counts { rows: files.iter().map(|file| file.rows).sum(), files };
+    let rows = input::sum_of_rows(files.iter().map(|file| file.rows))?;
+    let counts = Counts { rows, files };
     if global.format.is_none() {
         // A number is what a script wants: n=$(marq count FILE).
         let mut out = Sink::open(global)?;
@@ -80,6 +81,8 @@ fn rows_of(input: &Input, global: &Global, losses: &mut Losses) -> Result<u64> {
         return Ok(0);
     }
     let reader = input::open_filtered(input, global)?;
+    // Refuses a file whose row groups have more rows than there are numbers for.
+    reader.file_rows()?;
     if reader.read_options().on_damage == OnDamage::Fail || reader.read_options().filter.is_none() {
         return Ok(reader.count()?);
     }

@@ -33,9 +33,9 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
         (Some(file), true) => InfoReport::One(Box::new(file)),
         (last, _) => {
             files.extend(last);
-            let (bytes, rows) =
-                (files.iter().map(|of| of.file_bytes), files.iter().map(|of| of.rows));
-            InfoReport::All { bytes: bytes.sum(), rows: rows.sum(), files }
+            let rows = input::sum_of_rows(files.iter().map(|of| of.rows))?;
+            let bytes = files.iter().fold(0u64, |sum, of| sum.saturating_add(of.file_bytes));
+            InfoReport::All { bytes, rows, files }
         }
     };
     report::print(&found, global)?;
@@ -160,15 +160,16 @@ impl FileInfo {
                 let chunk = footer.column_chunk(group, leaf)?;
                 info.chunks += 1;
                 info.encrypted_chunks += u64::from(chunk.crypto_metadata.is_some());
-                info.bytes.page_index +=
-                    len(chunk.offset_index_length) + len(chunk.column_index_length);
+                for index in [chunk.offset_index_length, chunk.column_index_length] {
+                    add(&mut info.bytes.page_index, len(index));
+                }
                 if let Some(meta) = chunk.meta_data {
                     info.add(&meta);
                 }
             }
         }
-        info.rows = info.row_group_rows.iter().sum();
-        let known: u64 = info.parts().iter().map(|part| part.1).sum();
+        info.rows = reader.file_rows()?;
+        let known = info.parts().iter().fold(0u64, |known, part| known.saturating_add(part.1));
         info.bytes.other = info.file_bytes.saturating_sub(known);
         Ok(info)
     }
@@ -178,12 +179,13 @@ impl FileInfo {
         let compressed = size(meta.total_compressed_size);
         let dictionary = meta.dictionary_page_offset.filter(|at| *at > 0);
         let dictionary =
-            dictionary.map_or(0, |at| size(meta.data_page_offset - at).min(compressed));
-        self.bytes.dictionary_pages += dictionary;
-        self.bytes.data_pages += compressed - dictionary;
-        self.bytes.bloom_filters += len(meta.bloom_filter_length);
-        self.uncompressed_bytes += size(meta.total_uncompressed_size);
-        *self.codecs.entry(meta.codec.to_string()).or_default() += compressed;
+            dictionary.map_or(0, |at| size(meta.data_page_offset).saturating_sub(size(at)));
+        let dictionary = dictionary.min(compressed);
+        add(&mut self.bytes.dictionary_pages, dictionary);
+        add(&mut self.bytes.data_pages, compressed - dictionary);
+        add(&mut self.bytes.bloom_filters, len(meta.bloom_filter_length));
+        add(&mut self.uncompressed_bytes, size(meta.total_uncompressed_size));
+        add(self.codecs.entry(meta.codec.to_string()).or_default(), compressed);
         for encoding in &meta.encodings {
             *self.encodings.entry(encoding.to_string()).or_default() += 1;
         }
@@ -213,7 +215,7 @@ impl FileInfo {
             let one = |(name, n): (&String, &u64)| format!("{name} {}", share(*n, whole));
             map.iter().map(one).collect::<Vec<_>>().join(", ")
         };
-        let compressed: u64 = self.codecs.values().sum();
+        let compressed = self.codecs.values().fold(0u64, |all, n| all.saturating_add(*n));
         let (raw, chunks) = (self.uncompressed_bytes, self.chunks);
         let row_groups = groups.len();
         let average = count(average, global);
@@ -296,6 +298,11 @@ impl Report for InfoReport {
         ];
         out.show("in all", &columns, [&(files.len(), bytes, rows)], &[])
     }
+}
+
+/// Adds bytes to a sum of them: all that a file states may be more than there are numbers for.
+fn add(sum: &mut u64, bytes: u64) {
+    *sum = sum.saturating_add(bytes);
 }
 
 /// A size of the metadata, which is not negative in files that are right.

@@ -344,6 +344,16 @@ pub(crate) fn narrow(
     Ok(opened)
 }
 
+/// The sum of numbers of rows.
+///
+/// # Errors
+/// `Unsupported` if there is no number for it: files without columns may state any number.
+pub(crate) fn sum_of_rows(rows: impl IntoIterator<Item = u64>) -> Result<u64, Error> {
+    let sum = rows.into_iter().try_fold(0u64, u64::checked_add);
+    let text = "the files state more than 2^64 rows in all";
+    sum.ok_or_else(|| Error::unsupported("so many rows", text))
+}
+
 /// Whether offset and limit count other rows than those of the file.
 fn counts_others(options: &ReadOptions) -> bool {
     options.filter.is_some() || options.on_damage != OnDamage::Fail
@@ -352,6 +362,7 @@ fn counts_others(options: &ReadOptions) -> bool {
 /// The rows `from` to `to` of the chosen row groups, by their numbers in the file.
 fn chosen_rows(reader: &Reader, from: u64, to: u64) -> Result<RowSelection> {
     let footer = reader.metadata();
+    let rows = footer.rows()?;
     let mut first = Vec::new();
     let mut at = 0;
     for row_group in 0..footer.row_groups() {
@@ -362,13 +373,13 @@ fn chosen_rows(reader: &Reader, from: u64, to: u64) -> Result<RowSelection> {
     let chosen: Vec<usize> = reader.read_options().row_groups.clone().unwrap_or(all);
     let (mut ranges, mut counted) = (Vec::new(), 0u64);
     for row_group in chosen {
-        let rows = footer.row_group_rows(row_group)?;
+        let end = sum_of_rows([counted, footer.row_group_rows(row_group)?])?;
         let start = first.get(row_group).copied().unwrap_or_default();
-        let within = |row: u64| start + row.clamp(counted, counted + rows) - counted;
+        let within = |row: u64| start + (row.clamp(counted, end) - counted);
         ranges.push(within(from)..within(to));
-        counted += rows;
+        counted = end;
     }
     ranges.sort_by_key(|range| range.start);
     ranges.dedup();
-    Ok(RowSelection::from_ranges(at, ranges)?)
+    Ok(RowSelection::from_ranges(rows, ranges)?)
 }

@@ -38,13 +38,14 @@ fn first(command: &Rows, global: &Global, wanted: WantedRows, n: u64) -> Result<
         let mut at = 0u64;
         let ranges = inputs.iter().map(|input| {
             // An error is reported when its turn comes.
-            let Ok(rows) = count(input, command, global) else { return 0..1 };
-            let within = |row: u64| row.clamp(at, at + rows) - at;
+            let Ok(rows) = count(input, command, global) else { return Ok(0..1) };
+            let end = input::sum_of_rows([at, rows])?;
+            let within = |row: u64| row.clamp(at, end) - at;
             let range = within(skip)..within(skip.saturating_add(n));
-            at += rows;
-            range
+            at = end;
+            Ok(range)
         });
-        Ok(WantedRows::Ranges(ranges.collect()))
+        Ok(WantedRows::Ranges(ranges.collect::<Result<_>>()?))
     })
 }
 
@@ -81,8 +82,8 @@ pub(crate) fn sample(command: &Sample, global: &Global) -> Result<()> {
         let mut rows = 0u64;
         for input in inputs {
             let of_file = count(input, command, global);
-            ends.push((rows + *of_file.as_ref().unwrap_or(&0), of_file.is_err()));
-            rows += of_file.unwrap_or_default();
+            rows = input::sum_of_rows([rows, *of_file.as_ref().unwrap_or(&0)])?;
+            ends.push((rows, of_file.is_err()));
         }
         let wanted = command.rows_max.unwrap_or(DEFAULT_ROWS).min(rows);
         let mut chosen = std::collections::BTreeSet::new();
@@ -189,7 +190,7 @@ fn first_rows(reader: &Reader, n: u64) -> Result<Vec<Reader>> {
 /// Some rows of those that the flags leave.
 fn stretch(reader: &Reader, rows: std::ops::Range<u64>) -> Reader {
     let first = reader.read_options().offset;
-    reader.clone().offset(first + rows.start).limit(rows.end - rows.start)
+    reader.clone().offset(first.saturating_add(rows.start)).limit(rows.end - rows.start)
 }
 
 /// Prints rows of all files; those that cannot be read are reported after the rows of the others.
@@ -282,7 +283,7 @@ fn bar(wanted: &WantedRows, inputs: &[Input], command: &Rows, global: &Global) -
             WantedRows::All => u64::MAX,
             WantedRows::First(n) => *n,
             WantedRows::Ranges(ranges) => {
-                return Some(ranges.iter().map(|r| r.end - r.start).sum());
+                return input::sum_of_rows(ranges.iter().map(|r| r.end - r.start)).ok();
             }
             WantedRows::Rows(rows) => return Some(rows.iter().map(|rows| rows.len() as u64).sum()),
         };
@@ -291,7 +292,8 @@ fn bar(wanted: &WantedRows, inputs: &[Input], command: &Rows, global: &Global) -
         let files = FilesOfRows { columns: Columns::default(), ..command.files.clone() };
         for input in inputs.iter().take_while(|_| global.filter.is_none()) {
             let input = Input { path: input.path.clone(), partitions: None, target: None };
-            rows += input::open_rows(&input, &files, global).ok()?.reader.rows().ok()?;
+            let of_file = input::open_rows(&input, &files, global).ok()?.reader.rows().ok()?;
+            rows = input::sum_of_rows([rows, of_file]).ok()?;
         }
         (global.filter.is_none()).then_some(rows.min(limit))
     };

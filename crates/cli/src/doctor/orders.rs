@@ -85,8 +85,9 @@ impl<'e> Exam<'e> {
                 best = Some((after, order));
             }
             let grown = self.plan.extrapolated(after.saturating_sub(before));
-            let is_allowed = change(self.reader.file_len(), self.reader.file_len() + grown)
-                <= self.goal.max_growth.max(MIN_SAVED);
+            let is_allowed =
+                change(self.reader.file_len(), self.reader.file_len().saturating_add(grown))
+                    <= self.goal.max_growth.max(MIN_SAVED);
             if order.is_of_ranges && order.halves_pages() && is_allowed && ranges.is_none() {
                 ranges = Some((after, order));
             }

@@ -314,9 +314,11 @@ fn row_groups(file: &mut FileLines<'_, RowGroupLine>) -> Result<()> {
             (line.compressed_bytes, line.uncompressed_bytes) = (Some(0), 0);
             for leaf in file.leaves {
                 let Some(meta) = footer.column_chunk(i, *leaf)?.meta_data else { continue };
-                line.uncompressed_bytes += size(meta.total_uncompressed_size);
+                let raw = size(meta.total_uncompressed_size);
+                line.uncompressed_bytes = line.uncompressed_bytes.saturating_add(raw);
                 let compressed = size(meta.total_compressed_size);
-                line.compressed_bytes = line.compressed_bytes.map(|n| n + compressed);
+                let whole = line.compressed_bytes;
+                line.compressed_bytes = whole.map(|n| n.saturating_add(compressed));
             }
         }
         let names = line.sorted_by.iter().map(|name| name.len() + size_of::<String>());

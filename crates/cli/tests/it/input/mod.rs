@@ -3,3 +3,4 @@
 mod damage;
 mod folders_and_globs;
 mod footers;
+mod forged_counts;
