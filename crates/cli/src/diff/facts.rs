@@ -1,11 +1,11 @@
 //! Statements in which two files differ: their schemas, their layouts, and their statistics.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
-use marquetry::format::LogicalType;
+use marquetry::format::{KeyValue, LogicalType};
 use marquetry::schema::{ArrowOptions, Leaf, Physical};
 use marquetry::{ColumnStatistics, Reader};
 use serde::Serialize;
@@ -44,10 +44,12 @@ pub(super) fn schema(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
     let mut out = Vec::new();
     fields(of_a.fields(), of_b.fields(), "", &mut out);
     let both = |own: &Schema, other: &Schema| {
-        let names = own.fields().iter().map(|field| field.name().clone());
-        names.filter(|name| other.field_with_name(name).is_ok()).collect::<Vec<_>>().join(", ")
+        let others = by_name(other.fields().iter(), |field| field.name());
+        let names = own.fields().iter().map(|field| field.name().as_str());
+        names.filter(|name| others.contains_key(name)).collect::<Vec<_>>().join(", ")
     };
     compare(&mut out, None, "order", Some(both(&of_a, &of_b)), Some(both(&of_b, &of_a)));
+    let mut told: HashSet<String> = out.iter().filter_map(|fact| fact.column.clone()).collect();
     for (column, leaf_a, leaf_b) in leaf_pairs(a, b) {
         let (leaf_a, leaf_b) =
             (a.metadata().schema().leaf(leaf_a), b.metadata().schema().leaf(leaf_b));
@@ -61,7 +63,7 @@ pub(super) fn schema(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
         };
         let (text_a, text_b) = (annotation(&leaf_a), annotation(&leaf_b));
         // What the type says is said already.
-        if !out.iter().any(|known| known.column.as_deref() == Some(&column)) {
+        if text_a != text_b && told.insert(column.clone()) {
             compare(&mut out, Some(&column), "logical type", text_a, text_b);
         }
     }
@@ -83,8 +85,9 @@ fn is_implied(logical: &LogicalType, leaf: &Leaf) -> bool {
 fn leaf_pairs(a: &Reader, b: &Reader) -> Vec<(String, usize, usize)> {
     let mut out = Vec::new();
     let (of_a, of_b) = (a.metadata().schema(), b.metadata().schema());
+    let others = by_name(of_b.root().children(), |node| node.name());
     for node in of_a.root().children() {
-        let same = of_b.root().children().find(|other| other.name() == node.name());
+        let same = others.get(node.name());
         let Some(same) = same.filter(|other| other.leaves().len() == node.leaves().len()) else {
             continue;
         };
@@ -96,20 +99,32 @@ fn leaf_pairs(a: &Reader, b: &Reader) -> Vec<(String, usize, usize)> {
     out
 }
 
+/// The first of each name.
+pub(super) fn by_name<'a, T>(
+    all: impl Iterator<Item = T>,
+    name: impl Fn(&T) -> &'a str,
+) -> HashMap<&'a str, T> {
+    let mut found = HashMap::new();
+    for one in all {
+        found.entry(name(&one)).or_insert(one);
+    }
+    found
+}
+
 fn fields(a: &[FieldRef], b: &[FieldRef], above: &str, out: &mut Vec<FactDiff>) {
     let path = |field: &Field| match above {
         "" => field.name().clone(),
         above => format!("{above}.{}", field.name()),
     };
-    let find =
-        |all: &[FieldRef], name: &str| all.iter().find(|field| field.name() == name).cloned();
+    let (of_a, of_b) =
+        (by_name(a.iter(), |field| field.name()), by_name(b.iter(), |field| field.name()));
     for field in a {
-        match find(b, field.name()) {
-            Some(other) => self::field(field, &other, &path(field), out),
+        match of_b.get(field.name().as_str()) {
+            Some(other) => self::field(field, other, &path(field), out),
             None => compare(out, Some(&path(field)), "column", Some(type_of(field)), None),
         }
     }
-    for field in b.iter().filter(|field| find(a, field.name()).is_none()) {
+    for field in b.iter().filter(|field| !of_a.contains_key(field.name().as_str())) {
         compare(out, Some(&path(field)), "column", None, Some(type_of(field)));
     }
 }
@@ -185,18 +200,15 @@ pub(super) fn layout(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
 }
 
 fn key_values(a: &Reader, b: &Reader, out: &mut Vec<FactDiff>) {
-    let value = |reader: &Reader, key: &str| {
-        let pairs = reader.metadata().key_values();
-        pairs.iter().find(|pair| pair.key == key).map(|pair| pair.value.clone().unwrap_or_default())
-    };
-    let keys = |reader: &Reader| {
-        let pairs = reader.metadata().key_values();
-        pairs.iter().map(|pair| pair.key.clone()).collect::<Vec<_>>()
-    };
-    let all: BTreeSet<String> = keys(a).into_iter().chain(keys(b)).collect();
+    let (of_a, of_b) = (a.metadata().key_values().iter(), b.metadata().key_values().iter());
+    let (of_a, of_b) = (by_name(of_a, |pair| &pair.key), by_name(of_b, |pair| &pair.key));
+    let all: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
     for key in all {
+        let value = |of: &HashMap<&str, &KeyValue>| {
+            of.get(key).map(|pair| pair.value.clone().unwrap_or_default())
+        };
         let short = |text: String| format!("{key}: {}", text.chars().take(200).collect::<String>());
-        let (of_a, of_b) = (value(a, &key), value(b, &key));
+        let (of_a, of_b) = (value(&of_a), value(&of_b));
         if of_a != of_b {
             compare(out, None, "key-value metadata", of_a.map(short), of_b.map(short));
         }

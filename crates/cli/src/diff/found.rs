@@ -1,13 +1,15 @@
 //! [`DataDiff`]: the rows in which two files differ; the first ones are listed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, FieldRef};
 use marquetry::Reader;
 use marquetry::format::PageType;
+use marquetry::schema::Node;
 use serde::Serialize;
 
+use super::facts::by_name;
 use super::rows::{RowRun, RowVisitor, Which};
 use super::value::different_rows;
 use crate::args::ValueForms;
@@ -39,6 +41,9 @@ pub(super) struct DataDiff {
     key: Vec<usize>,
     #[serde(skip)]
     fields: Vec<FieldRef>,
+    /// Where the columns of these names are in `columns`.
+    #[serde(skip)]
+    counted: HashMap<String, usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,20 +111,27 @@ impl DataDiff {
         columns.map(|(column, field)| text(column, row, field)).collect::<Result<_>>().map(Some)
     }
 
-    fn count(&mut self, column: &str) {
-        match self.columns.iter_mut().find(|known| known.column == column) {
-            Some(known) => known.rows += 1,
-            None => self.columns.push(ColumnDiff { column: column.to_owned(), rows: 1 }),
+    fn count(&mut self, column: &str, rows: u64) {
+        let known = self.counted.get(column).and_then(|at| self.columns.get_mut(*at));
+        match known {
+            Some(known) => known.rows += rows,
+            None => {
+                self.counted.insert(column.to_owned(), self.columns.len());
+                self.columns.push(ColumnDiff { column: column.to_owned(), rows });
+            }
         }
     }
 
     /// Finds the pages of what is listed.
     pub(super) fn place(&mut self, a: &Reader, b: &Reader) {
+        let (of_a, of_b) = (columns_of(a), columns_of(b));
         for found in &mut self.differences {
-            let place = |reader: &Reader, row: Option<u64>| {
-                place_of(reader, row?, found.column.as_deref(), found.leaf)
+            let place = |reader: &Reader, columns: &HashMap<&str, Node<'_>>, row: Option<u64>| {
+                let column = found.column.as_deref().and_then(|name| columns.get(name).copied());
+                place_of(reader, row?, column, found.leaf)
             };
-            (found.place_a, found.place_b) = (place(a, found.row_a), place(b, found.row_b));
+            found.place_a = place(a, &of_a, found.row_a);
+            found.place_b = place(b, &of_b, found.row_b);
         }
     }
 }
@@ -138,7 +150,9 @@ impl RowVisitor for DataDiff {
             let (of_a, of_b) = (of_a.slice(a.from, a.len), of_b.slice(b.from, b.len));
             different_rows(&of_a, &of_b, field, 0, &mut found)?;
             rows.extend(found.iter().map(|cell| cell.row));
-            found.iter().for_each(|_| self.count(field.name()));
+            if !found.is_empty() {
+                self.count(field.name(), found.len() as u64);
+            }
             cells.extend(found.into_iter().map(|cell| (cell.row, at, cell.leaf)));
         }
         cells.sort_unstable();
@@ -219,11 +233,15 @@ fn text(column: &ArrayRef, row: usize, field: &Field) -> Result<Option<String>> 
     }))
 }
 
+fn columns_of(reader: &Reader) -> HashMap<&str, Node<'_>> {
+    by_name(reader.metadata().schema().root().children(), |node| node.name())
+}
+
 /// Where a row of a column is.
 fn place_of(
     reader: &Reader,
     mut row: u64,
-    column: Option<&str>,
+    column: Option<Node<'_>>,
     leaf: usize,
 ) -> Option<PlaceInFile> {
     let metadata = reader.metadata();
@@ -233,10 +251,8 @@ fn place_of(
             row -= rows;
             continue;
         }
-        let node = column
-            .and_then(|name| metadata.schema().root().children().find(|node| node.name() == name));
         // Values of VARIANT, which are put together, have no leaf of their own.
-        let leaves = node.map(|node| node.leaves());
+        let leaves = column.map(|node| node.leaves());
         let leaf = leaves.map(|leaves| leaves.clone().nth(leaf).unwrap_or(leaves.start));
         let path = leaf.and_then(|leaf| metadata.schema().leaf_node(leaf).ok());
         let path = path.map(|node| node.path().dotted());

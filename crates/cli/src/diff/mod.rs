@@ -5,6 +5,7 @@ mod facts;
 mod rows;
 mod found;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use arrow_schema::{FieldRef, SchemaRef};
@@ -95,9 +96,10 @@ impl Pair<'_> {
         let (names_a, names_b) = (names(&schema_a), names(&schema_b));
         let is_aligned = names_a == names_b;
         // Names may occur twice, if both files have them alike.
+        let by_name = facts::by_name(schema_b.fields().iter(), |field| field.name());
         let other = |at: usize, field: &FieldRef| match is_aligned {
-            true => schema_b.fields().get(at).cloned(),
-            false => schema_b.fields().iter().find(|other| other.name() == field.name()).cloned(),
+            true => schema_b.fields().get(at),
+            false => by_name.get(field.name().as_str()).copied(),
         };
         let (mut fields, mut left_out) = (Vec::new(), Vec::new());
         for (at, field) in schema_a.fields().iter().enumerate() {
@@ -108,7 +110,8 @@ impl Pair<'_> {
                 _ => left_out.push(field.name().clone()),
             }
         }
-        left_out.extend(names_b.iter().filter(|name| !names_a.contains(name)).cloned());
+        let of_a: HashSet<&String> = names_a.iter().collect();
+        left_out.extend(names_b.iter().filter(|name| !of_a.contains(name)).cloned());
         let key = key_columns(key, &fields)?;
         let mut found = self.walk(&fields, is_aligned && left_out.is_empty(), &key, max, global)?;
         found.columns_not_compared = left_out;
