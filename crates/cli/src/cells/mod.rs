@@ -309,10 +309,9 @@ fn scalar<'a>(array: &'a dyn Array, decimals: DecimalForm) -> Result<CellKind<'a
 
 fn decimal<'a>(array: &'a dyn Array, form: DecimalForm) -> Result<CellKind<'a>, ArrowError> {
     macro_rules! decimals {
-        ($type:ty, $scale:expr) => {{
+        ($type:ty, $scale:expr, $write:expr) => {{
             let (values, scale) = (array.as_primitive::<$type>().values(), *$scale);
-            let write: Append<'a> =
-                Box::new(move |i, out| numbers::decimal(i128::from(values[i]), scale, out));
+            let write: Append<'a> = Box::new(move |i, out| $write(values[i].into(), scale, out));
             match form {
                 DecimalForm::Number => CellKind::Bare(write),
                 DecimalForm::Text => CellKind::Quoted(write),
@@ -320,20 +319,14 @@ fn decimal<'a>(array: &'a dyn Array, form: DecimalForm) -> Result<CellKind<'a>, 
         }};
     }
     Ok(match array.data_type() {
-        DataType::Decimal32(_, scale @ 0..) => decimals!(types::Decimal32Type, scale),
-        DataType::Decimal64(_, scale @ 0..) => decimals!(types::Decimal64Type, scale),
-        DataType::Decimal128(_, scale @ 0..) => decimals!(types::Decimal128Type, scale),
-        _ => {
-            let values = formatter(array)?;
-            CellKind::Other(Box::new(move |i, of, out| {
-                let text = values.value(i).try_to_string()?;
-                match form {
-                    DecimalForm::Number => out.extend_from_slice(text.as_bytes()),
-                    DecimalForm::Text => of.text(&text, out)?,
-                }
-                Ok(())
-            }))
+        DataType::Decimal32(_, scale) => decimals!(types::Decimal32Type, scale, numbers::decimal),
+        DataType::Decimal64(_, scale) => decimals!(types::Decimal64Type, scale, numbers::decimal),
+        DataType::Decimal128(_, scale) => decimals!(types::Decimal128Type, scale, numbers::decimal),
+        // The formatter of Arrow cuts values at the precision of the type.
+        DataType::Decimal256(_, scale) => {
+            decimals!(types::Decimal256Type, scale, numbers::decimal256)
         }
+        other => return Err(ArrowError::CastError(format!("{other} is no decimal"))),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Writes numbers and text to a buffer, without a string in between.
 
+use arrow_buffer::i256;
 use arrow_schema::ArrowError;
 use itoa::Integer;
 
@@ -34,7 +35,7 @@ pub(super) fn float32(value: f32, out: &mut Vec<u8>) -> bool {
     float64(value.to_string().parse().unwrap_or_else(|_| f64::from(value)), out)
 }
 
-/// Appends a decimal with all digits of its scale.
+/// Appends a decimal with all its digits, also those beyond the precision of its type.
 pub(super) fn decimal(value: i128, scale: i8, out: &mut Vec<u8>) {
     let mut buffer = itoa::Buffer::new();
     let digits = match i64::try_from(value.unsigned_abs()) {
@@ -44,7 +45,32 @@ pub(super) fn decimal(value: i128, scale: i8, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
     }
-    let scale = usize::try_from(scale).unwrap_or_default();
+    with_point(digits, scale, out);
+}
+
+/// The same for 256 bits.
+pub(super) fn decimal256(value: i256, scale: i8, out: &mut Vec<u8>) {
+    if let Some(value) = value.to_i128() {
+        return decimal(value, scale, out);
+    }
+    let text = value.to_string();
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    if digits.len() < text.len() {
+        out.push(b'-');
+    }
+    with_point(digits, scale, out);
+}
+
+/// Appends the digits of an integer with the point of a decimal.
+fn with_point(digits: &str, scale: i8, out: &mut Vec<u8>) {
+    let Ok(scale) = usize::try_from(scale) else {
+        out.extend_from_slice(digits.as_bytes());
+        // JSON has no number with two zeros in front.
+        if digits != "0" {
+            out.resize(out.len() + usize::from(scale.unsigned_abs()), b'0');
+        }
+        return;
+    };
     match digits.len().checked_sub(scale) {
         _ if scale == 0 => out.extend_from_slice(digits.as_bytes()),
         Some(whole @ 1..) => {
@@ -121,9 +147,18 @@ mod tests {
             (-100, 2, "-1.00"),
             (i128::MAX, 10, "17014118346046923173168730371.5884105727"),
             (i128::MIN, 0, "-170141183460469231731687303715884105728"),
+            (0, -2, "0"),
+            (-7, -2, "-700"),
         ] {
             assert_eq!(text(|out| decimal(value, scale, out)), wanted);
+            assert_eq!(text(|out| decimal256(value.into(), scale, out)), wanted);
         }
+        let long = i256::MAX.to_string();
+        let (whole, fraction) = long.split_at(long.len() - 10);
+        let wanted = format!("{whole}.{fraction}");
+        assert_eq!(text(|out| decimal256(i256::MAX, 10, out)), wanted);
+        assert_eq!(text(|out| decimal256(-i256::MAX, 10, out)), format!("-{wanted}"));
+        assert_eq!(text(|out| decimal256(i256::MIN, 0, out)), i256::MIN.to_string());
     }
 
     #[test]

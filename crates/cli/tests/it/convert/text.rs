@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array,
-    ListArray, RecordBatch, StringArray,
+    ListArray, RecordBatch, StringArray, make_array,
 };
 use arrow_buffer::i256;
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, TimeUnit};
 use marquetry::Reader;
 
@@ -54,6 +55,43 @@ fn decimals_are_numbers_of_json_with_all_their_digits() {
     let said = folder.refused(3, &["convert", "a.jsonl", "--schema", schema, "-o", "x.parquet"]);
     assert!(said.contains("line 2") && said.contains("-0.05"), "{said}");
     folder.refused(2, &["convert", "a.parquet", "--decimals", "text", "-o", "x.csv"]);
+}
+
+/// A file of Arrow whose one column is of this type, whatever its values are.
+fn arrow_of(folder: &Folder, values: &dyn Array, data_type: DataType) {
+    let data = values.to_data().into_builder().data_type(data_type).build().expect("values");
+    let batch = RecordBatch::try_from_iter([("d", make_array(data))]).expect("a batch");
+    let file = std::fs::File::create(folder.path("a.arrow")).expect("a file");
+    let mut writer = FileWriter::try_new(file, &batch.schema()).expect("a file");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("an end");
+}
+
+#[test]
+fn decimals_are_shown_with_digits_beyond_their_precision() {
+    let folder = Folder::new();
+    let digits = format!("1{}", "0".repeat(70));
+    let long = i256::from_string(&digits).expect("a number");
+    let long = Decimal256Array::from(vec![long, -long, i256::ZERO]);
+    let short = Decimal128Array::from(vec![7, -100, 0]);
+    let tens = "0".repeat(65);
+    for (values, data_type, wanted) in [
+        (
+            &long as &dyn Array,
+            DataType::Decimal256(40, 5),
+            [format!("1{tens}.00000"), format!("-1{tens}.00000"), "0.00000".to_owned()],
+        ),
+        (&long, DataType::Decimal256(5, 70), {
+            let one = format!("1.{}", "0".repeat(70));
+            [one.clone(), format!("-{one}"), format!("0.{}", "0".repeat(70))]
+        }),
+        (&short, DataType::Decimal128(5, -2), ["700", "-10000", "0"].map(str::to_owned)),
+    ] {
+        arrow_of(&folder, values, data_type.clone());
+        let text = folder.text(&["convert", "a.arrow", "--to", "jsonl"]);
+        let wanted: String = wanted.map(|value| format!("{{\"d\":{value}}}\n")).concat();
+        assert_eq!(text, wanted, "{data_type}");
+    }
 }
 
 #[test]
