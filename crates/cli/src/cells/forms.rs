@@ -43,45 +43,53 @@ impl Forms {
         let schema = batch.schema_ref();
         let mut next = 0;
         for (column, field) in batch.columns().iter().zip(schema.fields()) {
-            if !is_shown_as_variant(column, field) {
-                self.look_at(column, &mut next);
-            }
+            self.look_at(column, field, &mut next);
         }
     }
 
     /// The same for a column by itself.
     pub(crate) fn look_at_column(&mut self, column: &dyn Array, field: &Field) {
-        if self.values.binary.is_none() && !is_shown_as_variant(column, field) {
-            self.look_at(column, &mut 0);
+        if self.values.binary.is_none() {
+            self.look_at(column, field, &mut 0);
         }
     }
 
-    fn look_at(&mut self, array: &dyn Array, next: &mut usize) {
+    /// Looks at the leaves that [`ValuesOf`](super::ValuesOf) counts too.
+    fn look_at(&mut self, array: &dyn Array, field: &Field, next: &mut usize) {
+        if !is_shown_as_variant(array, field) {
+            self.look_inside(array, next);
+        }
+    }
+
+    fn look_inside(&mut self, array: &dyn Array, next: &mut usize) {
         match array.data_type() {
             DataType::Binary => self.leaf(array.as_binary::<i32>().iter(), next),
             DataType::LargeBinary => self.leaf(array.as_binary::<i64>().iter(), next),
             DataType::BinaryView => self.leaf(array.as_binary_view().iter(), next),
-            DataType::List(_) => self.look_at(array.as_list::<i32>().values(), next),
-            DataType::LargeList(_) => self.look_at(array.as_list::<i64>().values(), next),
-            DataType::ListView(_) => self.look_at(array.as_list_view::<i32>().values(), next),
-            DataType::LargeListView(_) => self.look_at(array.as_list_view::<i64>().values(), next),
-            DataType::FixedSizeList(..) => self.look_at(array.as_fixed_size_list().values(), next),
-            DataType::Map(..) => {
-                array.as_map().entries().columns().iter().for_each(|of| self.look_at(of, next));
+            DataType::List(of) => self.look_at(array.as_list::<i32>().values(), of, next),
+            DataType::LargeList(of) => self.look_at(array.as_list::<i64>().values(), of, next),
+            DataType::ListView(of) => self.look_at(array.as_list_view::<i32>().values(), of, next),
+            DataType::LargeListView(of) => {
+                self.look_at(array.as_list_view::<i64>().values(), of, next);
             }
+            DataType::FixedSizeList(of, _) => {
+                self.look_at(array.as_fixed_size_list().values(), of, next);
+            }
+            DataType::Map(..) => self.look_inside(array.as_map().entries(), next),
             DataType::Struct(fields) => {
                 for (column, field) in array.as_struct().columns().iter().zip(fields) {
-                    if !is_shown_as_variant(column, field) {
-                        self.look_at(column, next);
-                    }
+                    self.look_at(column, field, next);
                 }
             }
-            DataType::Dictionary(..) => self.look_at(array.as_any_dictionary().values(), next),
-            DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-                DataType::Int16 => self.look_at(array.as_run::<types::Int16Type>().values(), next),
-                DataType::Int32 => self.look_at(array.as_run::<types::Int32Type>().values(), next),
-                _ => self.look_at(array.as_run::<types::Int64Type>().values(), next),
-            },
+            DataType::Dictionary(..) => self.look_inside(array.as_any_dictionary().values(), next),
+            DataType::RunEndEncoded(ends, _) => {
+                let values = match ends.data_type() {
+                    DataType::Int16 => array.as_run::<types::Int16Type>().values(),
+                    DataType::Int32 => array.as_run::<types::Int32Type>().values(),
+                    _ => array.as_run::<types::Int64Type>().values(),
+                };
+                self.look_inside(values, next);
+            }
             _ => {}
         }
     }
@@ -160,8 +168,42 @@ pub(super) fn is_shown_as_variant(array: &dyn Array, field: &Field) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray};
+    use arrow_buffer::OffsetBuffer;
+    use marquetry::variant::VariantArrayBuilder;
+
     use super::*;
-    use crate::cells::hex;
+    use crate::cells::{ValuesOf, hex};
+
+    #[test]
+    fn the_leaves_of_variant_values_are_no_leaves() {
+        let mut builder = VariantArrayBuilder::new();
+        builder.append_json("1").expect("JSON");
+        let variants: ArrayRef = Arc::new(builder.finish().expect("values"));
+        let variant = Arc::new(VariantArray::field("value", true));
+        let offsets = OffsetBuffer::from_lengths([1]);
+        let list = ListArray::new(variant.clone(), offsets.clone(), variants.clone(), None);
+        let key = Arc::new(Field::new("key", DataType::Utf8, false));
+        let keys: ArrayRef = Arc::new(StringArray::from(vec!["k"]));
+        let pairs = StructArray::new(vec![key, variant].into(), vec![keys, variants], None);
+        let entries = Arc::new(Field::new("entries", pairs.data_type().clone(), false));
+        let map = MapArray::new(entries, offsets, pairs, None, false);
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"text"[..]]));
+        let columns: [(&str, ArrayRef); 3] =
+            [("l", Arc::new(list)), ("m", Arc::new(map)), ("t", bytes)];
+        let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+        let mut forms = Forms::default();
+        forms.look(&batch);
+        let mut values = ValuesOf::new(&forms);
+        let schema = batch.schema_ref();
+        let texts = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+            let values = values.column(column, field).expect("values");
+            values.text(0).expect("a text").expect("no null")
+        });
+        assert_eq!(texts.collect::<Vec<_>>(), ["[1]", "{\"k\":1}", "text"]);
+    }
 
     #[test]
     fn bytes_come_back_in_each_form() {
