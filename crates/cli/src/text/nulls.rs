@@ -21,9 +21,10 @@ pub(super) struct Convention {
     pub(super) max_record_bytes: u64,
 }
 
-/// A text that no file holds: random for each process.
+/// A text that no file holds: random for each process, and of characters for private use, because a
+/// delimiter may be any ASCII character.
 pub(super) fn mark() -> String {
-    format!("\u{f8f0}{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+    (0..10).map(|_| fastrand::char('\u{e000}'..='\u{f8ff}')).collect()
 }
 
 /// Bytes of CSV with the cells rewritten.
@@ -325,6 +326,11 @@ mod tests {
         ] {
             assert_eq!(rewritten(csv, &[""], &[true, true]), wanted, "{csv:?}");
         }
+    }
+
+    #[test]
+    fn the_mark_holds_no_delimiter() {
+        assert!(!mark().bytes().any(|byte| byte.is_ascii()));
     }
 
     #[test]

@@ -95,6 +95,16 @@ fn decimals_are_shown_with_digits_beyond_their_precision() {
 }
 
 #[test]
+fn any_delimiter_stands_beside_empty_texts() {
+    let folder = Folder::new();
+    for delimiter in ["0", "1", "9", "a", "f", "z"] {
+        folder.put("a.csv", format!("x{delimiter}y\n\"\"{delimiter}\"b\"\n"));
+        let text = folder.text(&["convert", "a.csv", "--delimiter", delimiter, "--to", "jsonl"]);
+        assert_eq!(text, "{\"x\":\"\",\"y\":\"b\"}\n", "{delimiter}");
+    }
+}
+
+#[test]
 fn dates_times_and_what_is_no_number_come_back() {
     let folder = Folder::new();
     let lines = concat!(
