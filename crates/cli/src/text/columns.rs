@@ -4,27 +4,29 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
+use arrow_array::types::Float64Type;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions,
     StructArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::parse::string_to_datetime;
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
+use super::decimals::decimals;
 use super::maps::Maps;
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
 
 /// The type in which the JSON decoder reads a value that becomes this type. Numbers and times stay
-/// text, because the decoder silently drops digits; maps are lists.
+/// text, because the decoder drops digits and makes infinities in silence; maps are lists.
 pub(super) fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
         Arc::new(Field::new(field.name(), json_type(field.data_type()), true))
     };
     match data_type {
-        other if other.is_integer() || other.is_decimal() || other.is_binary() => DataType::Utf8,
+        other if other.is_numeric() || other.is_binary() => DataType::Utf8,
         DataType::Timestamp(..) | DataType::Dictionary(..) => DataType::Utf8,
         DataType::List(item)
         | DataType::LargeList(item)
@@ -96,7 +98,10 @@ fn convert(
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     match (from, to) {
-        (DataType::Utf8, to) if to.is_nested() => nested(column, field, binary),
+        // Arrow makes no dictionaries of nested values, and says so.
+        (DataType::Utf8, to) if to.is_nested() && !matches!(to, DataType::Dictionary(..)) => {
+            nested(column, field, binary)
+        }
         (DataType::Utf8, to) if to.is_binary() => {
             let cells = column.as_string::<i32>().iter();
             let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to, binary)).transpose());
@@ -110,10 +115,18 @@ fn convert(
             let values: Int64Array = values.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
             cast_with_options(&values, to, &options)
         }
-        (DataType::Utf8, to) if to.is_decimal() => {
-            keeps_digits(column, to)?;
-            cast_with_options(column, to, &options)
+        (DataType::Utf8, to) if to.is_floating() => {
+            let floats = cast_with_options(column, to, &options)?;
+            are_within_range(column, &floats)?;
+            Ok(floats)
         }
+        (
+            DataType::Utf8,
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale),
+        ) => cast_with_options(&decimals(column.as_string(), *scale)?, to, &options),
         (DataType::List(_), DataType::Map(..)) => map(column, to, binary),
         (DataType::List(_), to) => match to {
             DataType::List(item)
@@ -176,26 +189,20 @@ fn map(
     Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, found, nulls, *ordered)?))
 }
 
-/// Refuses text with more digits than the decimal has, which a cast would round.
-fn keeps_digits(column: &ArrayRef, to: &DataType) -> Result<(), ArrowError> {
-    let scale = match to {
-        DataType::Decimal32(_, scale)
-        | DataType::Decimal64(_, scale)
-        | DataType::Decimal128(_, scale)
-        | DataType::Decimal256(_, scale) => usize::try_from(*scale).unwrap_or_default(),
-        _ => return Ok(()),
-    };
-    let is_kept = |text: &&str| match text.split_once('.') {
-        // An exponent moves the point.
-        _ if text.contains(['e', 'E']) => scale > 0,
-        None => true,
-        Some((_, fraction)) => scale > 0 && fraction.trim_end_matches('0').len() <= scale,
-    };
-    match column.as_string::<i32>().iter().flatten().find(|text| !is_kept(text)) {
+/// Refuses numbers that became infinities. The words for these have no digits.
+fn are_within_range(texts: &ArrayRef, floats: &ArrayRef) -> Result<(), ArrowError> {
+    let doubles = cast(floats, &DataType::Float64)?;
+    let mut pairs = texts.as_string::<i32>().iter().zip(doubles.as_primitive::<Float64Type>());
+    let beyond = pairs.find_map(|(text, double)| {
+        text.filter(|text| {
+            double.is_some_and(f64::is_infinite) && text.contains(|c: char| c.is_ascii_digit())
+        })
+    });
+    match beyond {
         None => Ok(()),
-        Some(text) if scale == 0 => Err(ArrowError::ParseError(format!("{text:?} is no integer"))),
         Some(text) => Err(ArrowError::ParseError(format!(
-            "{text} has more than {scale} digits after the point"
+            "{text} is beyond the range of {}; as utf8 in --schema it stays what it is",
+            floats.data_type()
         ))),
     }
 }

@@ -304,12 +304,9 @@ fn csv_error(name: &str, error: ArrowError) -> Failure {
 /// The type in which the CSV decoder reads a cell that becomes this type.
 fn csv_type(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => {
-            data_type.clone()
-        }
-        DataType::Date32 | DataType::Utf8 => data_type.clone(),
+        DataType::Boolean | DataType::Date32 => data_type.clone(),
         other if other.is_integer() => other.clone(),
-        DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
+        // Of decimals the decoder drops digits, and it makes infinities of floats.
         _ => DataType::Utf8,
     }
 }

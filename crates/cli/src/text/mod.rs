@@ -3,6 +3,7 @@
 mod place;
 mod inference;
 mod maps;
+mod decimals;
 mod columns;
 mod nulls;
 mod csv;

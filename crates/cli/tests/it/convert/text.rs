@@ -57,6 +57,62 @@ fn decimals_are_numbers_of_json_with_all_their_digits() {
     folder.refused(2, &["convert", "a.parquet", "--decimals", "text", "-o", "x.csv"]);
 }
 
+#[test]
+fn digits_beyond_a_type_are_refused() {
+    let folder = Folder::new();
+    let rows = |name: &str, cell: &str| match name {
+        "a.csv" => format!("a\n1\n{cell}\n"),
+        _ => format!("{{\"a\":1}}\n{{\"a\":{cell}}}\n"),
+    };
+    let huge = "9".repeat(80);
+    for name in ["a.csv", "a.jsonl"] {
+        for (data_type, cell, wanted) in [
+            ("decimal(10,2)", "1.23", Some("1.23")),
+            ("decimal(10,2)", "1.239", None),
+            ("decimal(10,2)", "1.5e2", Some("150.00")),
+            ("decimal(10,2)", "1e70000", None),
+            ("decimal(3,0)", "0.999", None),
+            ("decimal(3,0)", "1000", None),
+            ("decimal32(3,1)", "12.34", None),
+            ("decimal64(3,1)", "12.3", Some("12.3")),
+            ("decimal256(76,2)", "1e70000", None),
+            ("decimal256(76,2)", "-1.230", Some("-1.23")),
+            ("decimal256(76,0)", &huge, None),
+            ("float64", "1e308", Some("1e308")),
+            ("float64", "1e400", None),
+            ("float64", "1e-400", Some("0.0")),
+            ("float32", "1e39", None),
+            ("float16", "1e5", None),
+            ("utf8", "1e400", Some("1e400")),
+        ] {
+            folder.put(name, rows(name, cell));
+            let schema = format!("a: {data_type}");
+            let args = ["convert", name, "--schema", &schema, "--to", "csv"];
+            match wanted {
+                Some(wanted) => {
+                    let text = folder.text(&args);
+                    assert_eq!(text.lines().nth(2), Some(wanted), "{name} {data_type}");
+                }
+                None => {
+                    let said = folder.refused(3, &args);
+                    let line = if name == "a.csv" { 3 } else { 2 };
+                    assert!(said.contains(&format!("{name}, line {line}: column a: ")), "{said}");
+                }
+            }
+        }
+        // Which is what is inferred.
+        folder.put(name, rows(name, "1e400"));
+        let said = folder.refused(3, &["convert", name, "--to", "csv"]);
+        assert!(said.contains("1e400 is beyond the range of Float64"), "{said}");
+    }
+    for cell in ["-.", "."] {
+        folder.put("a.csv", rows("a.csv", cell));
+        folder.refused(3, &["convert", "a.csv", "--schema", "a: decimal(3,1)", "--to", "csv"]);
+    }
+    folder.put("a.csv", "a\ninf\n-inf\nNaN\n");
+    assert_eq!(folder.text(&["convert", "a.csv", "--to", "csv"]), "a\nInfinity\n-Infinity\nNaN\n");
+}
+
 /// A file of Arrow whose one column is of this type, whatever its values are.
 fn arrow_of(folder: &Folder, values: &dyn Array, data_type: DataType) {
     let data = values.to_data().into_builder().data_type(data_type).build().expect("values");
