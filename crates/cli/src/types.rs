@@ -4,12 +4,62 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
+use marquetry::engine::rows::bytes_of_nulls;
+
+/// The deepest nesting: beyond, stacks end.
+pub(crate) const MAX_NESTING: usize = 127;
+/// The largest null, because lists and binaries of a fixed size have all their bytes in a null too.
+pub(crate) const MAX_NULL_BYTES: usize = 64 << 20;
 
 /// Parses the fields of a schema.
 ///
 /// # Errors
 /// The fault of the text.
 pub(crate) fn fields(text: &str) -> Result<Vec<Field>, String> {
+    check_nesting(text)?;
+    let fields = parsed_fields(text)?;
+    let is_large = |field: &&Field| bytes_of_nulls(field.data_type(), 1) > MAX_NULL_BYTES;
+    match fields.iter().find(is_large) {
+        None => Ok(fields),
+        Some(field) => Err(format!(
+            "{}: a null of {} takes more than {} MiB",
+            field.name(),
+            field.data_type(),
+            MAX_NULL_BYTES >> 20
+        )),
+    }
+}
+
+/// Parses a type: by the names of Arrow in lowercase, with `<>` around inner types, or as Arrow
+/// itself writes it.
+///
+/// # Errors
+/// As [`fields`].
+pub(crate) fn data_type(text: &str) -> Result<DataType, String> {
+    check_nesting(text)?;
+    parsed_type(text)
+}
+
+/// Refuses what is nested too deep to be parsed by recursion, in which each level reads its text
+/// again.
+fn check_nesting(text: &str) -> Result<(), String> {
+    let (mut depth, mut quoted) = (0usize, false);
+    for byte in text.bytes() {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'<' | b'[' => depth += 1,
+            b')' | b'>' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return Err(format!("types are nested deeper than {MAX_NESTING}"));
+        }
+    }
+    Ok(())
+}
+
+fn parsed_fields(text: &str) -> Result<Vec<Field>, String> {
     let parts = split(text)?;
     parts.into_iter().filter(|part| !part.trim().is_empty()).map(field).collect()
 }
@@ -32,7 +82,7 @@ fn field(text: &str) -> Result<Field, String> {
         let field = Field::new(name, DataType::FixedSizeBinary(16), !required);
         return Ok(field.with_extension_type(arrow_schema::extension::Uuid));
     }
-    Ok(Field::new(name, data_type(kind)?, !required))
+    Ok(Field::new(name, parsed_type(kind)?, !required))
 }
 
 /// Parses a name in quotes, where a doubled quote stands for one; returns the rest too.
@@ -52,9 +102,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Parses a type: by the names of Arrow in lowercase, with `<>` around inner types, or as Arrow
-/// itself writes it.
-pub(crate) fn data_type(text: &str) -> Result<DataType, String> {
+fn parsed_type(text: &str) -> Result<DataType, String> {
     let text = text.trim();
     if let Ok(data_type) = DataType::from_str(text) {
         return Ok(data_type);
@@ -78,16 +126,17 @@ pub(crate) fn data_type(text: &str) -> Result<DataType, String> {
         ("list", [of]) => DataType::List(item(of)?),
         ("large_list" | "largelist", [of]) => DataType::LargeList(item(of)?),
         ("fixed_size_list" | "fixedsizelist", [of, size]) => {
-            DataType::FixedSizeList(item(of)?, size.trim().parse().map_err(|_| wrong())?)
+            let size = size.trim().parse().ok().filter(|size| *size >= 0);
+            DataType::FixedSizeList(item(of)?, size.ok_or_else(wrong)?)
         }
-        ("struct", [_, ..]) => DataType::Struct(fields(inner)?.into()),
+        ("struct", [_, ..]) => DataType::Struct(parsed_fields(inner)?.into()),
         ("map", [key, value]) => {
-            let key = Field::new("key", data_type(key)?, false);
+            let key = Field::new("key", parsed_type(key)?, false);
             let entries = DataType::Struct(vec![key, self::item("value", value)?].into());
             DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
         }
         ("dictionary", [key, value]) => {
-            DataType::Dictionary(Box::new(data_type(key)?), Box::new(data_type(value)?))
+            DataType::Dictionary(Box::new(parsed_type(key)?), Box::new(parsed_type(value)?))
         }
         ("timestamp", [unit]) if !unit.trim().is_empty() => {
             DataType::Timestamp(time_unit(unit).ok_or_else(wrong)?, None)
@@ -110,9 +159,9 @@ fn item(name: &str, text: &str) -> Result<Field, String> {
     let text = text.trim();
     if text.to_ascii_lowercase().ends_with(" not null") {
         let kind = text.get(..text.len() - 9).unwrap_or_default();
-        return Ok(Field::new(name, data_type(kind)?, false));
+        return Ok(Field::new(name, parsed_type(kind)?, false));
     }
-    Ok(Field::new(name, data_type(text)?, true))
+    Ok(Field::new(name, parsed_type(text)?, true))
 }
 
 fn time_unit(text: &str) -> Option<TimeUnit> {
@@ -169,4 +218,35 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
     }
     parts.push(text.get(start..).unwrap_or_default());
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_nest_as_deep_as_stacks_allow() {
+        let nested = |depth| format!("{}int8{}", "list<".repeat(depth), ">".repeat(depth));
+        assert!(data_type(&nested(MAX_NESTING)).is_ok());
+        for depth in [MAX_NESTING + 1, 100_000] {
+            assert!(data_type(&nested(depth)).is_err());
+            assert!(fields(&format!("a: {}", nested(depth))).is_err());
+            assert!(data_type(&"List(".repeat(depth)).is_err());
+        }
+        assert!(fields(&format!("\"{}\": int8", "<".repeat(1000))).is_ok());
+    }
+
+    #[test]
+    fn sizes_are_those_of_nulls_that_memory_holds() {
+        for (text, is_type) in [
+            ("fixed_size_list<float, 1536>", true),
+            ("fixed_size_list<int8, 0>", true),
+            ("fixed_size_list<int8, -1>", false),
+            ("fixed_size_list<int64, 2000000000>", false),
+            ("struct<b: fixed_size_list<fixed_size_list<int8, 100000>, 100000>>", false),
+            ("fixed_size_binary(2000000000)", false),
+        ] {
+            assert_eq!(fields(&format!("a: {text}")).is_ok(), is_type, "{text}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use arrow_csv::reader::{Decoder, Format};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::columns::{decoded_as, finish, has_offset};
-use super::inference::{BATCH_BYTES, BATCH_ROWS, both, given_fields, infer_rows, late_value};
+use super::inference::{BATCH_BYTES, batch_rows, both, given_fields, infer_rows, late_value};
 use super::nulls::{self, Convention, Rewritten};
 use crate::args::{Convert, Global};
 use crate::content::{Batches, Content, invalid};
@@ -134,7 +134,7 @@ fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<
     Rewritten::new(BufReader::with_capacity(1 << 18, bytes), convention.clone())
 }
 
-/// The rows of CSV in batches of [`BATCH_ROWS`], which end earlier where records are long.
+/// The rows of CSV in batches, which end early where records are long.
 struct CsvBatches<R> {
     decoder: Decoder,
     text: Rewritten<R>,
@@ -143,9 +143,10 @@ struct CsvBatches<R> {
 }
 
 impl<R: BufRead> CsvBatches<R> {
+    /// Batches of as many rows as the builder says.
     fn new(builder: ReaderBuilder, text: Rewritten<R>, max_record_bytes: u64) -> Self {
         let max_bytes = usize::try_from(max_record_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES);
-        Self { decoder: builder.with_batch_size(BATCH_ROWS).build_decoder(), text, max_bytes }
+        Self { decoder: builder.build_decoder(), text, max_bytes }
     }
 }
 
@@ -196,9 +197,12 @@ fn zones(
     }
     let texts: Vec<Field> =
         fields.iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
-    let builder = ReaderBuilder::new(Arc::new(Schema::new(texts)))
+    let texts = Schema::new(texts);
+    let rows = batch_rows(&texts);
+    let builder = ReaderBuilder::new(Arc::new(texts))
         .with_format(format.clone())
-        .with_projection(times.clone());
+        .with_projection(times.clone())
+        .with_batch_size(rows);
     let mut left = max.unwrap_or(usize::MAX);
     // For each column, whether there are times without an offset, and with one.
     let mut seen = vec![[false; 2]; times.len()];
@@ -238,6 +242,7 @@ pub(crate) fn csv(
     let decoded = decoded_as(schema, csv_type);
     let builder = ReaderBuilder::new(decoded)
         .with_format(format_of(name, command))
+        .with_batch_size(batch_rows(schema))
         .with_header_validation(!command.text.no_header && command.text.schema_only);
     let mark = nulls::mark();
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
@@ -334,7 +339,8 @@ mod tests {
                     max_record_bytes: max,
                 };
                 let rewritten = rewritten(text.as_bytes(), &convention);
-                let batches = CsvBatches::new(ReaderBuilder::new(schema), rewritten, max);
+                let builder = ReaderBuilder::new(schema).with_batch_size(8192);
+                let batches = CsvBatches::new(builder, rewritten, max);
                 let mut rows = 0;
                 for batch in batches {
                     let batch = batch.expect("CSV");

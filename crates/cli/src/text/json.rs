@@ -11,7 +11,7 @@ use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
 use super::infer::Members;
-use super::inference::{BATCH_BYTES, BATCH_ROWS, given_fields, infer_rows, late_value};
+use super::inference::{BATCH_BYTES, batch_rows, given_fields, infer_rows, late_value};
 use super::lines::JsonTexts;
 use super::maps::Maps;
 use super::place::Place;
@@ -107,6 +107,7 @@ pub(crate) fn json(
         lines: JsonTexts::new(BufReader::with_capacity(1 << 18, file.into_read(read)?), max_bytes),
         name,
         batch_bytes: usize::try_from(max_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES),
+        batch_rows: batch_rows(&decoded),
         decoder,
         is_strict,
         maps: Maps::new(&decoded),
@@ -134,7 +135,7 @@ fn decoder(schema: &SchemaRef, is_strict: bool) -> Result<Decoder, ArrowError> {
     arrow_json::ReaderBuilder::new(decoded_as(schema, json_type))
         .with_coerce_primitive(true)
         .with_strict_mode(is_strict)
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(batch_rows(schema))
         .build_decoder()
 }
 
@@ -144,6 +145,7 @@ struct JsonBatches<R> {
     lines: JsonTexts<R>,
     /// Bytes of JSON from which on a batch ends early.
     batch_bytes: usize,
+    batch_rows: usize,
     decoder: Decoder,
     is_strict: bool,
     /// Where maps are.
@@ -185,7 +187,7 @@ impl<R: BufRead> JsonBatches<R> {
         let has_only_variants =
             self.variants.is_some() && self.decoded.fields().is_empty() && self.is_strict;
         let mut bytes = 0;
-        while self.numbers.len() < BATCH_ROWS && bytes < self.batch_bytes {
+        while self.numbers.len() < self.batch_rows && bytes < self.batch_bytes {
             let Some((number, line)) = self.lines.next(&self.name)? else { break };
             bytes += line.len();
             let begin = self.text.len();

@@ -151,6 +151,23 @@ fn decimals_are_shown_with_digits_beyond_their_precision() {
 }
 
 #[test]
+fn types_that_cannot_be_are_refused() {
+    let folder = Folder::new();
+    folder.put("a.csv", "a,b\n,1\n");
+    let deep = format!("a: {}int8{}", "list<".repeat(3000), ">".repeat(3000));
+    folder.put("deep", deep);
+    for (schema, code) in [
+        ("a: dictionary<int8, list<int8>>", 3),
+        ("a: dictionary<int8, struct<a: int8>>", 3),
+        ("@deep", 2),
+        ("a: fixed_size_list<int8, -1>", 2),
+        ("a: fixed_size_list<int64, 2000000000>", 2),
+    ] {
+        folder.refused(code, &["convert", "a.csv", "--schema", schema, "--to", "jsonl"]);
+    }
+}
+
+#[test]
 fn any_delimiter_stands_beside_empty_texts() {
     let folder = Folder::new();
     for delimiter in ["0", "1", "9", "a", "f", "z"] {
