@@ -28,7 +28,14 @@ impl<'a> Json<'a> {
     /// # Errors
     /// If a text cannot be decoded.
     pub(crate) fn new(raw: &'a RawValue) -> serde_json::Result<Self> {
-        let text = raw.get();
+        Self::of_text(raw.get())
+    }
+
+    /// The same for a text without blanks around it, of which numbers and words are not checked.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn of_text(text: &'a str) -> serde_json::Result<Self> {
         Ok(match text.as_bytes().first() {
             Some(b'{') => Self::Object(members(text)?),
             Some(b'[') => Self::Array(serde_json::from_str(text)?),
@@ -82,8 +89,9 @@ impl<T: Display> Serialize for AsText<T> {
     }
 }
 
+/// A text, or the name of a member, that is copied only where it has escapes.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 struct Object<'a>(Members<'a>);
 

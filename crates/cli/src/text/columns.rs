@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, Tim
 
 use super::decimals::decimals;
 use super::maps::Maps;
+use super::names::Names;
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
 
@@ -267,10 +268,13 @@ fn nested(
         .with_strict_mode(true)
         .with_batch_size(column.len())
         .build_decoder()?;
-    let maps = Maps::in_type(field.data_type());
+    let (names, maps) = (Names::in_type(field.data_type()), Maps::in_type(field.data_type()));
     let mut json = String::new();
     for cell in column.as_string::<i32>() {
         let cell = cell.unwrap_or("null");
+        if let Some(names) = &names {
+            names.check(cell).map_err(ArrowError::JsonError)?;
+        }
         match &maps {
             Some(maps) => maps.as_pairs(cell, &mut json).map_err(ArrowError::JsonError)?,
             None => json.push_str(cell),

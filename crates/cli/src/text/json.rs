@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use arrow_array::RecordBatch;
 use arrow_json::reader::Decoder;
-use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
@@ -14,6 +14,7 @@ use super::infer::Members;
 use super::inference::{BATCH_BYTES, batch_rows, given_fields, infer_rows, late_value};
 use super::lines::JsonTexts;
 use super::maps::Maps;
+use super::names::Names;
 use super::place::Place;
 use crate::args::{BinaryForm, Convert};
 use crate::content::{Batches, Content, invalid};
@@ -110,6 +111,7 @@ pub(crate) fn json(
         batch_rows: batch_rows(&decoded),
         decoder,
         is_strict,
+        names: Names::in_type(&DataType::Struct(decoded.fields().clone())),
         maps: Maps::new(&decoded),
         binary: command.values.binary,
         hint: late_value(command),
@@ -148,6 +150,8 @@ struct JsonBatches<R> {
     batch_rows: usize,
     decoder: Decoder,
     is_strict: bool,
+    /// The names of fields.
+    names: Option<Names>,
     /// Where maps are.
     maps: Option<Maps>,
     binary: Option<BinaryForm>,
@@ -204,7 +208,10 @@ impl<R: BufRead> JsonBatches<R> {
                     taken.and_then(|()| maps.as_pairs(&rest, &mut self.text))
                 }
             };
-            taken.map_err(|wrong| Failure::content(&self.name, Some(number), wrong))?;
+            let once = || self.names.as_ref().map_or(Ok(()), |names| names.check(line));
+            taken
+                .and_then(|()| once())
+                .map_err(|wrong| Failure::content(&self.name, Some(number), wrong))?;
             self.text.push('\n');
             self.numbers.push(number);
             if has_only_variants && !matches!(self.text.trim_ascii_end(), "" | "{}") {

@@ -3,6 +3,7 @@
 mod place;
 mod inference;
 mod maps;
+mod names;
 mod decimals;
 mod columns;
 mod nulls;

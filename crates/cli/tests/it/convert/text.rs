@@ -151,6 +151,30 @@ fn decimals_are_shown_with_digits_beyond_their_precision() {
 }
 
 #[test]
+fn objects_that_have_a_field_twice_are_refused() {
+    let folder = Folder::new();
+    for (line, path) in [
+        (r#"{"a":1,"a":2}"#, "a"),
+        (r#"{"s":{"b":1,"c":2,"b":3}}"#, "s.b"),
+        (r#"{"l":[{"b":1,"b":2}]}"#, "l.b"),
+    ] {
+        folder.put("a.jsonl", format!("{{\"a\":1}}\n{line}\n"));
+        let said = folder.refused(3, &["convert", "a.jsonl", "--to", "jsonl"]);
+        assert!(said.contains(&format!("a.jsonl, line 2: column {path}: two fields")), "{said}");
+    }
+    folder.put("a.csv", "s\n\"{\"\"b\"\":1,\"\"b\"\":2}\"\n");
+    let schema = "s: struct<b: int64>";
+    let said = folder.refused(3, &["convert", "a.csv", "--schema", schema, "--to", "jsonl"]);
+    assert!(said.contains("a.csv, line 2: column s: ") && said.contains("column b: two"), "{said}");
+    // What is not read does no harm, and a key of a map is no field.
+    folder.put("a.jsonl", "{\"a\":1,\"b\":2,\"b\":3,\"m\":{\"x\":1,\"x\":2}}\n");
+    let schema = "a: int64, m: map<utf8, int64>";
+    let args = ["convert", "a.jsonl", "--schema", schema, "--schema-only", "--to", "jsonl"];
+    let pairs = r#"[{"key":"x","value":1},{"key":"x","value":2}]"#;
+    assert_eq!(folder.text(&args), format!("{{\"a\":1,\"m\":{pairs}}}\n"));
+}
+
+#[test]
 fn types_that_cannot_be_are_refused() {
     let folder = Folder::new();
     folder.put("a.csv", "a,b\n,1\n");

@@ -355,7 +355,11 @@ fn a_variant_column_that_stands_twice_in_a_line_is_an_error() {
     }
     // Other columns are as without VARIANT, and what lies deeper is none.
     folder.put("twice.jsonl", "{\"v\":{\"w\":1},\"id\":1,\"w\":{\"v\":[]},\"id\":2}\n");
-    assert_eq!(folder.text(&args), "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n");
+    let said = folder.refused(3, &args);
+    assert!(said.contains("line 1") && said.contains("column id"), "{said}");
+    let line = "{\"v\":{\"w\":1},\"id\":2,\"w\":{\"v\":[]}}\n";
+    folder.put("twice.jsonl", line);
+    assert_eq!(folder.text(&args), line);
 }
 
 #[test]
