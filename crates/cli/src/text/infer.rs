@@ -14,6 +14,7 @@ use super::place::Place;
 use super::times::Texts;
 use crate::failure::{Failure, Result};
 use crate::json::{self, Json, at_column};
+use crate::types::MAX_NESTING;
 
 /// The shape of the values of one place: of a column, an item, or a member.
 #[derive(Debug, Clone, Default)]
@@ -38,13 +39,21 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Looks at a line, which is an object, but not into the members `without`.
-    pub(super) fn see_line(&mut self, text: &str, at: &Place, without: &[String]) -> Result<()> {
+    /// Looks at a line, which is an object, but not into the members `without`; names that are new
+    /// may take as many bytes as are `left`.
+    pub(super) fn see_line(
+        &mut self,
+        text: &str,
+        at: &Place,
+        without: &[String],
+        left: &mut u64,
+    ) -> Result<()> {
         let wrong = |text: String| Failure::content(&at.file, Some(at.line), text);
         let json: &RawValue = serde_json::from_str(text).map_err(|e| wrong(at_column(&e)))?;
         match Json::new(json) {
             Ok(Json::Object(members)) => {
-                self.see(members, at, "", without, MAX_DEPTH).map_err(wrong)
+                let mut line = Line { at, left };
+                self.see(members, &mut line, "", without, MAX_DEPTH).map_err(wrong)
             }
             _ => Err(wrong("not an object".to_owned())),
         }
@@ -53,7 +62,7 @@ impl Members {
     fn see(
         &mut self,
         members: json::Members<'_>,
-        at: &Place,
+        line: &mut Line<'_>,
         path: &str,
         without: &[String],
         depth: usize,
@@ -61,12 +70,15 @@ impl Members {
         self.objects += 1;
         for (name, value) in members {
             self.seen += 1;
+            if !self.by_name.contains_key(&*name) {
+                line.take(&name, path)?;
+            }
             let shape = self.shape(&name);
             if without.iter().any(|known| *known == name) {
                 continue;
             }
             let path = if path.is_empty() { name.into_owned() } else { format!("{path}.{name}") };
-            shape.see(value, at, &path, depth)?;
+            shape.see(value, line, &path, depth)?;
         }
         Ok(())
     }
@@ -119,8 +131,36 @@ impl Members {
     }
 }
 
+/// A line that is looked at.
+struct Line<'a> {
+    at: &'a Place,
+    /// Bytes that new names may take.
+    left: &'a mut u64,
+}
+
+impl Line<'_> {
+    /// Takes the bytes of a member that is new.
+    fn take(&mut self, name: &str, path: &str) -> Result<(), String> {
+        let bytes = MEMBER_BYTES + 2 * name.len() as u64;
+        *self.left = self.left.checked_sub(bytes).ok_or_else(|| {
+            let (place, variant) = match path.split('.').next() {
+                Some("") | None => (String::new(), "all"),
+                Some(column) => (format!("column {path}: "), column),
+            };
+            format!(
+                "{place}more names than there is memory for; --variant {variant} keeps values of \
+                 all names, --schema with --schema-only looks at none, or raise --mem"
+            )
+        })?;
+        Ok(())
+    }
+}
+
+/// Memory of a member beside its name: a shape, and an entry of a map. With names of 8 bytes, 270
+/// bytes were measured, and vectors that grow are up to twice as large.
+const MEMBER_BYTES: u64 = 500;
 /// The deepest nesting: beyond, stacks end.
-const MAX_DEPTH: usize = 127;
+const MAX_DEPTH: usize = MAX_NESTING;
 /// Names of an object from which on they may be those of a map.
 const MAX_MEMBERS: usize = 100;
 
@@ -132,7 +172,14 @@ fn map_of(value: DataType) -> DataType {
 
 impl Shape {
     /// Looks at a value, which may be nested as deep as `depth`.
-    fn see(&mut self, json: &RawValue, at: &Place, path: &str, depth: usize) -> Result<(), String> {
+    fn see(
+        &mut self,
+        json: &RawValue,
+        line: &mut Line<'_>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let at = line.at;
         let json = Json::new(json).map_err(|e| at_column(&e))?;
         let kind = match json {
             Json::Null => return Ok(()),
@@ -165,11 +212,11 @@ impl Shape {
             Json::Text(text) => self.texts.get_or_insert_default().see(&text),
             Json::Array(items) => {
                 let (item, depth) = (self.items.get_or_insert_default(), below()?);
-                items.into_iter().try_for_each(|json| item.see(json, at, path, depth))?;
+                items.into_iter().try_for_each(|json| item.see(json, line, path, depth))?;
             }
             Json::Object(members) => {
                 let known = self.members.get_or_insert_default();
-                known.see(members, at, path, &[], below()?)?;
+                known.see(members, line, path, &[], below()?)?;
             }
         }
         Ok(())

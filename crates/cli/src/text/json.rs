@@ -49,8 +49,9 @@ pub(crate) fn json_schema(
         return Ok(Some(Arc::new(Schema::new(fields))));
     }
     let mut columns = Members::default();
+    let mut left = files.first().map_or(0, |file| file.max_record_bytes * RECORDS_OF_NAMES);
     for file in files {
-        look(&mut columns, file, names, infer_rows(command))?;
+        look(&mut columns, file, names, infer_rows(command), &mut left)?;
     }
     let mut given = given.unwrap_or_default();
     let mut fields =
@@ -70,8 +71,18 @@ pub(crate) fn json_schema(
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-/// Looks at the first `max` lines of a file, but not at the fields `without`.
-fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usize) -> Result<()> {
+/// Memory for the names that inference sees, in records of the greatest size.
+const RECORDS_OF_NAMES: u64 = 4;
+
+/// Looks at the first `max` lines of a file, but not at the fields `without`; names may take as many
+/// bytes as are `left`.
+fn look(
+    columns: &mut Members,
+    file: &mut Content,
+    without: &[String],
+    max: usize,
+    left: &mut u64,
+) -> Result<()> {
     let name = file.name.clone();
     let shared: Arc<str> = name.as_str().into();
     let max_bytes = file.max_record_bytes;
@@ -79,7 +90,7 @@ fn look(columns: &mut Members, file: &mut Content, without: &[String], max: usiz
         let mut lines = JsonTexts::new(BufReader::new(bytes), max_bytes);
         for _ in 0..max {
             let Some((line, text)) = lines.next(&name)? else { break };
-            columns.see_line(text, &Place { file: shared.clone(), line }, without)?;
+            columns.see_line(text, &Place { file: shared.clone(), line }, without, left)?;
         }
         Ok(())
     })?

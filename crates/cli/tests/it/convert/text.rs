@@ -175,6 +175,20 @@ fn objects_that_have_a_field_twice_are_refused() {
 }
 
 #[test]
+fn names_that_inference_sees_take_no_more_than_their_part_of_the_memory() {
+    let folder = Folder::new();
+    let lines: String = (0..9000).map(|i| format!("{{\"m\":{{\"k{i}\":{i}}}}}\n")).collect();
+    folder.put("a.jsonl", &lines);
+    let args = ["convert", "a.jsonl", "--mem", "16MiB", "--to", "jsonl"];
+    let said = folder.refused(3, &args);
+    assert!(said.contains("column m: more names") && said.contains("--variant m"), "{said}");
+    let schema = ["--schema", "m: map<utf8, int64>", "--schema-only"];
+    assert_eq!(folder.text(&[&args[..], &schema].concat()), lines);
+    assert_eq!(folder.text(&["convert", "a.jsonl", "--to", "jsonl"]), lines);
+    folder.text(&["convert", "a.jsonl", "--mem", "16MiB", "--variant", "m", "-o", "a.parquet"]);
+}
+
+#[test]
 fn types_that_cannot_be_are_refused() {
     let folder = Folder::new();
     folder.put("a.csv", "a,b\n,1\n");
