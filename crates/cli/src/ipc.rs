@@ -131,7 +131,7 @@ fn of_stream(from: impl BufRead + 'static) -> Result<(SchemaRef, NextBatch), Arr
     Ok((schema, Box::new(next)))
 }
 
-/// What is in front of the length of a message.
+/// The mark in front of the length of a message.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 /// The end of a stream: a message of no bytes.
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];

@@ -74,8 +74,8 @@ pub(crate) fn json_schema(
 /// Memory for the names that inference sees, in records of the greatest size.
 const RECORDS_OF_NAMES: u64 = 4;
 
-/// Looks at the first `max` lines of a file, but not at the fields `without`; names may take as many
-/// bytes as are `left`.
+/// Looks at the first `max` lines of a file, but not at the fields `without`; names may take as
+/// many bytes as are `left`.
 fn look(
     columns: &mut Members,
     file: &mut Content,
