@@ -351,7 +351,7 @@ pub(crate) fn narrow(
 pub(crate) fn sum_of_rows(rows: impl IntoIterator<Item = u64>) -> Result<u64, Error> {
     let sum = rows.into_iter().try_fold(0u64, u64::checked_add);
     let text = "the files state more than 2^64 rows in all";
-    sum.ok_or_else(|| Error::unsupported("so many rows", text))
+    sum.ok_or_else(|| Error::unsupported("rows of such a number", text))
 }
 
 /// Whether offset and limit count other rows than those of the file.

@@ -179,7 +179,7 @@ impl<R: BufRead> Messages<R> {
 }
 
 thread_local! {
-    /// Whether panics of this thread are errors, of which nothing is printed.
+    /// Whether panics of this thread are errors, and are not printed.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -31,7 +31,7 @@ impl<'a> Json<'a> {
         Self::of_text(raw.get())
     }
 
-    /// The same for a text without blanks around it, of which numbers and words are not checked.
+    /// The same for a text without blanks around it; numbers and words are not checked.
     ///
     /// # Errors
     /// As [`Self::new`].

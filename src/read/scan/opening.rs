@@ -68,7 +68,7 @@ impl RowGroupOpening {
         Ok(Self::at(plan, all, all, progress, Stage::Pages(pages.into())))
     }
 
-    /// Opens a row group of which the rows that are left of `all` are known.
+    /// Opens a row group whose rows that are left of `all` are known.
     ///
     /// # Errors
     /// As [`RowGroupOpening::new`].

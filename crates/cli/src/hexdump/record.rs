@@ -247,7 +247,7 @@ impl Serialize for SlotList<'_> {
     }
 }
 
-/// Bytes of a line of CSV; a longer leaf has several, of which the first says what it means.
+/// Bytes of a line of CSV; a longer leaf has several, and the first says what it means.
 const LINE_BYTES: u64 = 1 << 20;
 
 /// A leaf of the file, or some bytes of it, as a line of CSV.

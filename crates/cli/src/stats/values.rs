@@ -229,7 +229,7 @@ impl Counters {
     }
 }
 
-/// The number of threads, if so many are asked for.
+/// The number of threads, for the number that is asked for.
 fn threads(wanted: Option<usize>) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     wanted.unwrap_or(cores).clamp(1, MAX_THREADS * cores)

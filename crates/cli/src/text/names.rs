@@ -1,4 +1,4 @@
-//! Refuses JSON objects that have a field twice, of which the decoder takes the last.
+//! Refuses JSON objects that have a field twice: the decoder takes the last.
 
 use std::collections::HashMap;
 use std::fmt;
