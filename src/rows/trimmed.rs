@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray,
 };
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef};
 
+use super::own_elements;
 use crate::error::Result;
 
 /// The same rows, without the elements of lists and entries of maps that are before or behind them.
@@ -49,24 +49,6 @@ fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRe
     let (offsets, values) = own_elements(of.offsets(), of.values());
     let (values, nulls) = (trimmed(&values)?, of.nulls().cloned());
     Ok(Arc::new(GenericListArray::try_new(item.clone(), offsets, values, nulls)?))
-}
-
-/// The elements that the offsets of lists reach, and the offsets into these.
-pub(crate) fn own_elements<O: OffsetSizeTrait>(
-    offsets: &OffsetBuffer<O>,
-    values: &ArrayRef,
-) -> (OffsetBuffer<O>, ArrayRef) {
-    let zero = O::usize_as(0);
-    // As a slice: the buffer has methods of these names of its own in Arrow 60.
-    let ends: &[O] = offsets;
-    let first = ends.first().copied().unwrap_or(zero);
-    let end = ends.last().copied().unwrap_or(zero).as_usize();
-    let values = values.slice(first.as_usize(), end - first.as_usize());
-    if first == zero {
-        return (offsets.clone(), values);
-    }
-    let from_zero: Vec<O> = offsets.iter().map(|offset| *offset - first).collect();
-    (OffsetBuffer::new(ScalarBuffer::from(from_zero)), values)
 }
 
 #[cfg(test)]
