@@ -7,11 +7,8 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, UInt64Array,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_array::{make_array, new_empty_array, new_null_array};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, Field, SchemaRef};
 use arrow_select::filter::{FilterBuilder, FilterPredicate, prep_null_mask_filter};
@@ -20,10 +17,12 @@ use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 use crate::memory;
 
+mod own_elements;
 #[cfg(any(test, feature = "engine"))]
 mod trimmed;
 mod value_bytes;
 
+pub(crate) use own_elements::own_elements;
 #[cfg(feature = "engine")]
 pub use trimmed::trimmed;
 pub use value_bytes::{dictionary_keys, value_bytes};
@@ -174,24 +173,6 @@ pub(crate) fn copied_bytes(array: &ArrayRef) -> usize {
         }
         _ => array.get_buffer_memory_size(),
     }
-}
-
-/// The elements that the offsets of lists reach, and the offsets into these.
-pub(crate) fn own_elements<O: OffsetSizeTrait>(
-    offsets: &OffsetBuffer<O>,
-    values: &ArrayRef,
-) -> (OffsetBuffer<O>, ArrayRef) {
-    let zero = O::usize_as(0);
-    // As a slice: the buffer has methods of these names of its own in Arrow 60.
-    let ends: &[O] = offsets;
-    let first = ends.first().copied().unwrap_or(zero);
-    let end = ends.last().copied().unwrap_or(zero).as_usize();
-    let values = values.slice(first.as_usize(), end - first.as_usize());
-    if first == zero {
-        return (offsets.clone(), values);
-    }
-    let from_zero: Vec<O> = offsets.iter().map(|offset| *offset - first).collect();
-    (OffsetBuffer::new(ScalarBuffer::from(from_zero)), values)
 }
 
 /// Nulls of a type, such as those of a column that a file does not have.

@@ -17,7 +17,7 @@ use super::siblings::GroupLevels;
 use crate::error::Result;
 use crate::limits::Reservation;
 use crate::page::{Page, PageOpener, PagePosition};
-use crate::read::{chunk_range, page_context};
+use crate::read::chunk_range;
 use crate::schema::Node;
 
 /// Compares what the leaves of a row group say of the groups that they share. Those that contradict
@@ -114,7 +114,7 @@ fn levels_of(
     let meta = chunk.meta_data.as_ref();
     let slots = meta.and_then(|meta| u64::try_from(meta.num_values).ok()).unwrap_or(0);
     let codec = meta.map(|meta| meta.codec).unwrap_or_default();
-    let mut context = page_context(footer, &described, codec, &file.limits);
+    let mut context = footer.page_context(&described, codec, &file.limits);
     context.decryptor = footer.chunk_decryptor(row_group, leaf, &chunk)?;
     let shape = LevelShape::new(footer.schema().leaf_node(leaf)?);
     let mut levels = GroupLevels::kept(group);

@@ -17,7 +17,7 @@ use crate::format::{Encoding, PageHeader, PageType, Statistics};
 use crate::io::Source;
 use crate::limits::{Budget, Limits};
 use crate::page::PagePosition;
-use crate::read::{Footer, chunk_range, page_context};
+use crate::read::{Footer, chunk_range};
 
 /// A file whose chunks are looked at.
 pub(crate) struct Surveyor {
@@ -84,7 +84,7 @@ impl Surveyor {
         let meta = chunk.meta_data.as_ref();
         let slots = meta.and_then(|meta| u64::try_from(meta.num_values).ok()).unwrap_or(0);
         let codec = meta.map(|meta| meta.codec).unwrap_or_default();
-        let context = page_context(footer, &described, codec, &self.file.limits);
+        let context = footer.page_context(&described, codec, &self.file.limits);
         let mut walk = PageWalk::new(&self.file, range);
         let (mut found, mut data_pages, mut is_first) = (0u64, 0, true);
         // A page without values may follow the last value.

@@ -21,7 +21,7 @@ use crate::format::{ColumnChunkRef, ColumnIndex, OffsetIndex};
 use crate::io::Source;
 use crate::limits::{Budget, Limits, Reservation};
 use crate::page::PageContext;
-use crate::read::{Footer, chunk_range, page_context};
+use crate::read::{Footer, chunk_range};
 
 /// A claim of the footer on bytes of the file.
 #[derive(Debug, Clone, Copy)]
@@ -197,7 +197,7 @@ impl File {
         let chunk = footer.column_chunk_ref(row_group, leaf)?;
         let column = Arc::new(ShownColumn::new(footer, leaf)?);
         let codec = chunk.meta_data.as_ref().map(|meta| meta.codec).unwrap_or_default();
-        let mut page: PageContext = page_context(footer, &column.leaf, codec, &self.limits);
+        let mut page: PageContext = footer.page_context(&column.leaf, codec, &self.limits);
         page.decryptor = match footer.chunk_decryptor(row_group, leaf, &chunk) {
             Ok(decryptor) => decryptor,
             Err(error) if error.kind() == ErrorKind::Crypto => None,

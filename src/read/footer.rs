@@ -10,11 +10,12 @@ use crate::crypt::{ChunkDecryptor, Decryption, FileDecryptor, Module, Signature}
 use crate::encoding::legacy::BitOrder;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{
-    ColumnChunk, ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, ColumnOrder,
+    ColumnChunk, ColumnChunkRef, ColumnMetaData, ColumnMetaDataRef, ColumnOrder, CompressionCodec,
     EncryptionAlgorithm, FileCryptoMetaData, FooterIndex, KeyValue,
 };
 use crate::limits::Limits;
-use crate::schema::Schema;
+use crate::page::PageContext;
+use crate::schema::{Leaf, Schema};
 use crate::thrift::{self, Read};
 
 /// The metadata of a file. Cheap to clone.
@@ -522,6 +523,20 @@ impl Footer {
 
     pub(crate) fn quirks(&self) -> WriterQuirks {
         self.shared.quirks
+    }
+
+    /// The context in which the pages of a leaf are opened, without keys.
+    pub(crate) fn page_context(
+        &self,
+        leaf: &Leaf,
+        codec: CompressionCodec,
+        limits: &Limits,
+    ) -> PageContext {
+        let quirks = self.quirks();
+        let mut context = PageContext::new(leaf, codec, limits);
+        context.ignore_is_compressed = quirks.ignores_is_compressed;
+        context.bit_order = quirks.bit_order;
+        context
     }
 }
 

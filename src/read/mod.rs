@@ -80,8 +80,6 @@ pub(crate) use scan::{
 pub(crate) use scan::{FilterTask, OpenStep};
 pub use supplied::Step;
 pub use tail::{FooterTail, Tail};
-#[cfg(any(feature = "inspect", feature = "check"))]
-pub(crate) use walk::page_context;
 pub(crate) use walk::{ChunkWalk, chunk_range};
 pub use walk::{StoredPage, StoredPages};
 pub(crate) use wiring::ReadWiring;

@@ -14,11 +14,9 @@ use super::footer::Footer;
 use super::plan::{byte_range, end_of_short_chunk};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, Result, Spec};
-use crate::format::CompressionCodec;
 use crate::format::{ColumnChunkRef, PageHeader, PageType};
 use crate::limits::{Limits, Reservation};
 use crate::page::{PageContext, PagePosition, StoredHeader, count};
-use crate::schema::Leaf;
 
 /// A page as it is stored.
 #[derive(Debug, Clone)]
@@ -86,7 +84,7 @@ impl ChunkWalk {
             let slots = slots(&chunk)?;
             let range = chunk_range(footer, file_len, row_group, leaf, &chunk)?;
             let codec = chunk.meta_data.map(|meta| meta.codec).unwrap_or_default();
-            let mut context = page_context(footer, &described, codec, limits);
+            let mut context = footer.page_context(&described, codec, limits);
             context.decryptor = decryptor;
             Ok((range, slots, context))
         };
@@ -157,20 +155,6 @@ pub(crate) fn chunk_range(
         range.end = end_of_short_chunk(footer, file_len, row_group, leaf, &range);
     }
     Ok(range)
-}
-
-/// The context in which the pages of a leaf are opened, without keys.
-pub(crate) fn page_context(
-    footer: &Footer,
-    leaf: &Leaf,
-    codec: CompressionCodec,
-    limits: &Limits,
-) -> PageContext {
-    let quirks = footer.quirks();
-    let mut context = PageContext::new(leaf, codec, limits);
-    context.ignore_is_compressed = quirks.ignores_is_compressed;
-    context.bit_order = quirks.bit_order;
-    context
 }
 
 /// The pages of a column chunk, in the order of the file.

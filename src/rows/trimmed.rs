@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, FieldRef};
 
-use super::own_elements;
+use super::own_elements::own_elements;
 use crate::error::Result;
 
 /// The same rows, without the elements of lists and entries of maps that are before or behind them.

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bytes::Bytes;
 use marquetry::{Error, Limits, Reader};
@@ -17,9 +16,6 @@ use crate::hive::Input;
 use crate::packed::{self, Packing};
 use crate::url_stream::UrlStream;
 use crate::{input, locations, trace_io, urls};
-
-/// Batches, one after the other.
-pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 
 /// An open file, and its format.
 pub(crate) struct Content {

@@ -14,13 +14,13 @@ use marquetry::schema::{MatchBy, unite};
 use marquetry::{Error, Limits, Predicate, Reader, RowSelection};
 
 use crate::args::{FilesOfRows, Global, Unit};
-use crate::content::Batches;
 use crate::damage;
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::hive::{self, Completed, Input};
 use crate::keys;
+use crate::pieces::Batches;
 use crate::sniff;
 use crate::variants::Part;
 use crate::{locations, trace_io, urls};

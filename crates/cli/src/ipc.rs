@@ -17,9 +17,10 @@ use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::args::{Global, SourceForm};
-use crate::content::{Batches, Content, ContentKind, Counted, invalid};
+use crate::content::{Content, ContentKind, Counted, invalid};
 use crate::failure::Result;
 use crate::input;
+use crate::pieces::Batches;
 
 /// The schema and the batches of an Arrow IPC file or stream; `read` counts its bytes.
 pub(crate) fn open(

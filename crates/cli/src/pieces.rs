@@ -9,6 +9,9 @@ use marquetry::engine::rows::{trimmed, value_bytes};
 use crate::args::Global;
 use crate::failure::{Failure, Result};
 
+/// Batches, one after the other.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
+
 /// The rows of a batch, in their order, in pieces that take little if there are several: rows may
 /// share long values, and text or a copy has them for each row. A row takes `more` beside its
 /// values. Lists have no other elements than those of the piece, so that these alone are converted.

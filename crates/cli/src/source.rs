@@ -14,10 +14,11 @@ use marquetry::variant::VariantArray;
 use marquetry::{Error, Predicate, Reader};
 
 use crate::args::{BinaryForm, Convert, DamageFlag, FilesOfRows, Global, SourceForm, TargetForm};
-use crate::content::{Batches, Content, invalid};
+use crate::content::{Content, invalid};
 use crate::damage::Losses;
 use crate::failure::{Failure, Result};
 use crate::hive::{Completed, Partitions};
+use crate::pieces::Batches;
 use crate::progress::Read;
 use crate::variants::{LinesAsVariant, Part};
 use crate::{input, ipc, text};

@@ -15,10 +15,9 @@ use marquetry::variant::{
 use marquetry::{Error, ErrorKind, Reader, WriteOptions};
 
 use crate::args::{Convert, Global, TargetForm};
-use crate::content::Batches;
 use crate::failure::{Failure, Result};
 use crate::json;
-use crate::pieces::{max_row_bytes, pieces};
+use crate::pieces::{Batches, max_row_bytes, pieces};
 
 /// The column that whole lines become.
 const WHOLE: &str = "json";

@@ -40,7 +40,7 @@ use crate::format::{ColumnChunk, Encoding, PageHeader, PageType, SortingColumn};
 use crate::geo::{Edges, GeospatialCollector};
 use crate::limits::Reservation;
 use crate::page::{Page, PageOpener, PagePosition};
-use crate::read::{chunk_range, page_context};
+use crate::read::chunk_range;
 
 /// The outcome of the check of a chunk.
 pub(super) struct ChunkOutcome {
@@ -188,7 +188,7 @@ impl ColumnCheck<'_> {
         let columns = opened(columns.map(read).transpose(), K::ColumnIndexUnreadable, findings)?;
         let filter = FilterCheck::read(file, meta, decryptor.as_ref(), findings);
         let filter = opened(filter, K::BloomFilterUnreadable, findings)?;
-        let mut context = page_context(&file.footer, &place.leaf, meta.codec, &file.limits);
+        let mut context = file.footer.page_context(&place.leaf, meta.codec, &file.limits);
         context.verify_checksums = false;
         context.decryptor = decryptor;
         let mut check = ColumnCheck {

@@ -18,7 +18,6 @@ use crate::read::footer::Footer;
 use crate::read::options::{PageIndexUse, ReadOptions, VirtualColumn};
 use crate::read::page_cache::PageCache;
 use crate::read::variant::{Output, Outputs};
-use crate::read::walk;
 use crate::read::wiring::ReadWiring;
 use crate::schema::{Projection, Shape, schema_like, to_arrow};
 use crate::selection::RowSelection;
@@ -426,7 +425,7 @@ impl Plan {
         decryptor: Option<&ChunkDecryptor>,
     ) -> PageContext {
         let limits = &self.options().limits;
-        let mut context = walk::page_context(self.footer(), &column.leaf, codec, limits);
+        let mut context = self.footer().page_context(&column.leaf, codec, limits);
         context.verify_checksums = self.options().verify_checksums;
         context.decryptor = decryptor.cloned();
         context

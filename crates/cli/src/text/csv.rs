@@ -14,10 +14,11 @@ use super::columns::{decoded_as, finish, has_offset};
 use super::inference::{BATCH_BYTES, batch_rows, both, given_fields, infer_rows, late_value};
 use super::nulls::{self, Convention, Rewritten};
 use crate::args::{Convert, Global};
-use crate::content::{Batches, Content, invalid};
+use crate::content::{Content, invalid};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::packed::Packing;
+use crate::pieces::Batches;
 
 /// The schema of CSV files: inferred from their beginnings, with the fields of --schema.
 pub(crate) fn csv_schema(

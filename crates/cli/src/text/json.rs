@@ -17,8 +17,9 @@ use super::maps::Maps;
 use super::names::Names;
 use super::place::Place;
 use crate::args::{BinaryForm, Convert};
-use crate::content::{Batches, Content, invalid};
+use crate::content::{Content, invalid};
 use crate::failure::{Failure, Result};
+use crate::pieces::Batches;
 use crate::variants::{self, LinesAsVariant};
 
 /// The schema of JSON lines files: inferred from their beginnings, with the
