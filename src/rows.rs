@@ -18,10 +18,12 @@ use crate::error::{Error, LimitKind, Result};
 use crate::memory;
 
 mod own_elements;
+mod array_bytes;
 #[cfg(any(test, feature = "engine"))]
 mod trimmed;
 mod value_bytes;
 
+pub(crate) use array_bytes::array_bytes;
 pub(crate) use own_elements::own_elements;
 #[cfg(feature = "engine")]
 pub use trimmed::trimmed;

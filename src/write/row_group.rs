@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::format::{ColumnChunk, SortingColumn};
 use crate::limits::Growth;
 use crate::memory;
-use crate::rows::value_bytes;
+use crate::rows::{array_bytes, value_bytes};
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
@@ -213,14 +213,10 @@ fn has_variant(field: &Field) -> bool {
         }
 }
 
-/// Bytes of the rows of a batch; a slice counts only its own rows.
+/// Bytes of the rows of a batch as Arrow arrays. A slice counts its own rows alone; of a dictionary
+/// it counts all entries. Values that views share count for each row.
 pub fn batch_bytes(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(array_bytes).sum()
-}
-
-fn array_bytes(column: &ArrayRef) -> u64 {
-    let data = column.to_data();
-    data.get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size()) as u64
 }
 
 /// Bytes of the rows of a batch, of the levels of its lists, and of the values of each row of a

@@ -96,10 +96,11 @@ impl WriteSchedule {
         }
         loop {
             if let Some(spilled) = &self.spilled {
-                if spilled.largest_leaf >= self.memory / LEAF_SHARE {
+                // Less memory than a share of it makes has no rows either.
+                if spilled.rows > 0 && spilled.largest_leaf >= self.memory / LEAF_SHARE {
                     return Ok(self.encode());
                 }
-                if self.pending.memory() >= self.memory / HELD_SHARE {
+                if self.pending.rows() > 0 && self.pending.memory() >= self.memory / HELD_SHARE {
                     return Ok(self.spill());
                 }
             }
@@ -335,7 +336,8 @@ const LEAF_SHARE: u64 = 3;
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::Int64Array;
+    use arrow_array::builder::{Int64Builder, ListBuilder};
+    use arrow_array::{ArrayRef, Int64Array, StringArray, StringViewArray};
 
     use super::*;
     use crate::error::Error;
@@ -416,6 +418,54 @@ mod tests {
         let memory = 8 * 20 * SHARES * HELD_SHARE;
         let options = WriteOptions::new().with_memory(memory).with_spill(Nowhere);
         assert_eq!(row_groups(&options, 0, &[10; 30]), [20; 15]);
+    }
+
+    #[test]
+    fn rows_of_long_views_end_row_groups_as_those_of_long_strings_do() {
+        let text = "x".repeat(1000);
+        let texts = || std::iter::repeat_n(text.as_str(), 100);
+        let batch = |column: ArrayRef| RecordBatch::try_from_iter([("text", column)]).unwrap();
+        let strings = batch(Arc::new(StringArray::from_iter_values(texts())));
+        let views = batch(Arc::new(StringViewArray::from_iter_values(texts())));
+        let options = WriteOptions::new().with_memory(SHARES * 10_500);
+        let rows = |batch: &RecordBatch| {
+            let mut schedule = WriteSchedule::new(&options);
+            schedule.push(batch.clone());
+            let Ok(WriteStep::Encode(rows)) = schedule.next(0) else { panic!("a row group") };
+            rows.rows()
+        };
+        assert_eq!((rows(&strings), rows(&views)), (10, 10));
+    }
+
+    #[test]
+    fn slices_of_lists_make_row_groups_of_one_size() {
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        (0..1000).for_each(|_| {
+            (0..25).for_each(|i| lists.values().append_value(i));
+            lists.append(true);
+        });
+        let batch = RecordBatch::try_from_iter([("list", Arc::new(lists.finish()) as _)]).unwrap();
+        let options = WriteOptions::new().with_row_group_bytes(20_000);
+        let mut schedule = WriteSchedule::new(&options);
+        schedule.push(batch);
+        let mut sizes = Vec::new();
+        for next in [|schedule: &mut WriteSchedule| schedule.next(9), WriteSchedule::flush] {
+            while let Ok(WriteStep::Encode(rows)) = next(&mut schedule) {
+                sizes.push(rows.rows());
+            }
+        }
+        assert_eq!(sizes.iter().sum::<usize>(), 1000);
+        let (last, whole) = sizes.split_last().unwrap();
+        assert!(
+            whole.iter().all(|rows| rows.abs_diff(whole[0]) < 2) && *last <= whole[0],
+            "{sizes:?}"
+        );
+    }
+
+    #[test]
+    fn memory_for_less_than_a_row_still_ends_with_all_rows() {
+        let options = WriteOptions::new().with_memory(1).with_spill(Nowhere);
+        assert_eq!(row_groups(&options, 0, &[3, 0, 1]).iter().sum::<usize>(), 4);
     }
 
     #[test]

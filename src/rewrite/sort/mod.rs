@@ -20,7 +20,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema, SchemaRef};
 
 pub(super) use self::merge::{Interleaved, MergedRows, RowInput, like};
-use self::spill::{RunWriter, SpilledRun, view_bytes};
+use self::spill::{RunWriter, SpilledRun};
 use crate::error::{Error, LimitKind, Result};
 use crate::memory;
 use crate::schema::{FromArrowOptions, Leaf, from_arrow};
@@ -158,7 +158,7 @@ impl RowSorter {
         }
         let batch = like(batch.clone(), &self.schema)?;
         let rows = batch.num_rows() as u64;
-        let bytes = rows_bytes(&batch).saturating_add(rows.saturating_mul(PLACE_BYTES));
+        let bytes = batch_bytes(&batch).saturating_add(rows.saturating_mul(PLACE_BYTES));
         if !self.held.is_empty() && self.held_bytes.saturating_add(bytes) > self.held_max() {
             self.spill()?;
         }
@@ -343,12 +343,6 @@ impl Iterator for SortedRows {
             SortedSource::Runs(rows) => rows.next(),
         }
     }
-}
-
-/// Bytes of the rows of a batch.
-fn rows_bytes(batch: &RecordBatch) -> u64 {
-    let views: u64 = batch.columns().iter().map(view_bytes).sum();
-    batch_bytes(batch).saturating_add(views)
 }
 
 /// The leaves of the columns that are sorted by, each beside the place of its column. Others may

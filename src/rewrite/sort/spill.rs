@@ -138,52 +138,6 @@ fn list<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(GenericListArray::<O>::try_new(field.clone(), offsets, values, nulls)?))
 }
 
-/// Bytes of the texts that views refer to, which are in no buffer of a fixed size.
-pub(super) fn view_bytes(array: &ArrayRef) -> u64 {
-    // The length of a text is in the first 4 bytes of its view; short ones are in the view itself.
-    let of_views = |views: &[u128]| {
-        let lens = views.iter().map(|view| view & u128::from(u32::MAX)).filter(|len| *len > 12);
-        let sum = lens.fold(0u128, u128::saturating_add);
-        u64::try_from(sum).unwrap_or(u64::MAX)
-    };
-    if !has_views(array.data_type()) {
-        return 0;
-    }
-    let below = |values: &ArrayRef, first: i64, last: i64| {
-        let from = usize::try_from(first).unwrap_or(0).min(values.len());
-        let to = usize::try_from(last).unwrap_or(0).clamp(from, values.len());
-        view_bytes(&values.slice(from, to - from))
-    };
-    let ends = |offsets: &[i32]| {
-        let of = |offset: Option<&i32>| offset.map_or(0, |offset| i64::from(*offset));
-        (of(offsets.first()), of(offsets.last()))
-    };
-    match array.data_type() {
-        DataType::Utf8View => of_views(array.as_string_view().views()),
-        DataType::BinaryView => of_views(array.as_binary_view().views()),
-        DataType::Struct(_) => array.as_struct().columns().iter().map(view_bytes).sum(),
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let (first, last) = ends(list.value_offsets());
-            below(list.values(), first, last)
-        }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let of = |offset: Option<&i64>| offset.copied().unwrap_or(0);
-            let offsets = list.value_offsets();
-            below(list.values(), of(offsets.first()), of(offsets.last()))
-        }
-        DataType::FixedSizeList(..) => view_bytes(array.as_fixed_size_list().values()),
-        DataType::Map(..) => {
-            let map = array.as_map();
-            let (first, last) = ends(map.value_offsets());
-            let entries: ArrayRef = Arc::new(map.entries().clone());
-            below(&entries, first, last)
-        }
-        _ => 0,
-    }
-}
-
 /// Whether a type has views somewhere.
 fn has_views(data_type: &DataType) -> bool {
     match data_type {

@@ -75,7 +75,7 @@ fn rows_beyond_memory_are_sorted_as_those_within_it() {
     expected.sort_by_key(|(key, number)| (std::cmp::Reverse(*key), *number));
     assert_eq!(all, expected);
     // In one merge, and in several: two runs at a time.
-    let bytes: u64 = batches.iter().map(rows_bytes).sum();
+    let bytes: u64 = batches.iter().map(batch_bytes).sum();
     for (memory, passes) in [(bytes, 1), (bytes / 4, 1), (100 << 10, 3)] {
         let (rows, spilled_now) = sorted(memory, &batches, folder.path());
         assert!(rows == expected, "memory {memory}");
@@ -103,7 +103,7 @@ fn few_runs_are_open_at_a_time() {
 fn a_batch_of_a_run_has_no_bytes_of_other_rows() {
     let folder = tempfile::tempdir().unwrap();
     let batches: Vec<_> = (0..64).map(|i| batch(&vec![i; 100], 0)).collect();
-    let bytes: u64 = batches.iter().map(rows_bytes).sum();
+    let bytes: u64 = batches.iter().map(batch_bytes).sum();
     let (_, spilled) = sorted(bytes, &batches, folder.path());
     assert!(spilled > 0 && spilled < 3 * bytes, "{spilled} bytes of {bytes}");
 }
@@ -154,11 +154,6 @@ fn views_in_every_nesting_come_back_from_files_as_they_were() {
     let (beyond, spilled) = all(10 << 10);
     assert!(spilled > 0);
     assert_eq!(beyond, within);
-    // Each value counts once: binary, large, fixed, and key and value of the map.
-    let bytes: u64 = batches[0].columns().iter().map(view_bytes).sum();
-    let texts = ["a text of the key 0", "a text of the key 100", "a text of the key 0"];
-    let expected: usize = texts.iter().map(|text| text.len()).sum::<usize>() + 19;
-    assert_eq!(bytes, 5 * expected as u64);
 }
 
 #[test]
