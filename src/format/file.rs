@@ -14,6 +14,9 @@ use crate::memory;
 use crate::thrift::derive::thrift;
 use crate::thrift::{Write, with_elements};
 
+/// The version that writers state, so that every reader takes the file.
+pub(crate) const FILE_VERSION: i32 = 1;
+
 thrift! {
     /// The footer.
     pub struct FileMetaData {

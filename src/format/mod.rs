@@ -84,6 +84,7 @@ pub use enums::{
     BoundaryOrder, CompressionCodec, ConvertedType, EdgeInterpolationAlgorithm, Encoding,
     FieldRepetitionType, PageType, Type,
 };
+pub(crate) use file::FILE_VERSION;
 pub use file::{ColumnOrder, FileMetaData, RowGroup, SortingColumn};
 pub(crate) use footer::IndexPlaces;
 pub use footer::{ChunkStarts, ColumnChunks, FileHead, FooterIndex, RowGroupHead};

@@ -17,7 +17,7 @@ use super::settings::{LeafWishes, RewriteSettings};
 use super::union::{ColumnSource, United, union};
 use crate::crypt::Signature;
 use crate::error::{Error, Result};
-use crate::format::{ColumnOrder, FileMetaData, KeyValue, SchemaElement};
+use crate::format::{ColumnOrder, FILE_VERSION, FileMetaData, KeyValue, SchemaElement};
 use crate::geo::GeoMetadata;
 use crate::memory;
 use crate::read::Footer;
@@ -316,8 +316,7 @@ impl<'a> Inputs<'a> {
 
     /// States who wrote the pages, if that is one.
     fn join_writers(&mut self) -> Result<()> {
-        self.footer.version =
-            self.files.iter().map(|file| file.footer().index().head().version).max().unwrap_or(2);
+        self.footer.version = FILE_VERSION;
         let writer = |file: &Input<'a>| file.footer().created_by().map(str::to_owned);
         let first = self.files.first().and_then(writer);
         let changes_pages = self.wishes.iter().any(|leaf| leaf.codec.is_some()) || self.encodes();

@@ -13,7 +13,7 @@ use super::row_group::RowGroupLayout;
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
-use crate::format::{FileMetaData, KeyValue, RowGroup, SortingColumn};
+use crate::format::{FILE_VERSION, FileMetaData, KeyValue, RowGroup, SortingColumn};
 use crate::limits::Growth;
 use crate::memory;
 use crate::schema::{
@@ -245,7 +245,7 @@ impl FileLayout {
             ValueOrder::for_leaf(leaf, settings.total_order).column_order()
         });
         let mut metadata = FileMetaData {
-            version: 2,
+            version: FILE_VERSION,
             schema: memory::collected(self.schema.elements())?,
             num_rows: i64::try_from(rows).map_err(|_| Error::usage("more than 2^63 rows"))?,
             row_groups,
