@@ -45,7 +45,19 @@ struct FaultStore {
     /// One request in this number fails; 0 for none.
     faults: u32,
     replaces: bool,
+    tags: Tags,
     given: AtomicUsize,
+}
+
+/// What a store makes of entity tags.
+#[derive(Debug, Clone, Copy)]
+enum Tags {
+    /// It gives an object of the tag that is asked for, or an error.
+    Strong,
+    /// It gives the object that there is, whatever tag is asked for.
+    Ignored,
+    /// A request for a weak tag matches no object.
+    Weak,
 }
 
 impl fmt::Display for FaultStore {
@@ -113,7 +125,14 @@ impl ObjectStore for FaultStore {
             _ => {}
         }
         let is_head = options.head;
+        let options = match self.tags {
+            Tags::Ignored => GetOptions { if_match: None, ..options },
+            Tags::Strong | Tags::Weak => options,
+        };
         let mut found = self.inner.get_opts(path, options).await?;
+        if matches!(self.tags, Tags::Weak) {
+            found.meta.e_tag = found.meta.e_tag.map(|tag| format!("W/\"{tag}\""));
+        }
         if !matches!(kind, 2 | 3) || is_head {
             return Ok(found);
         }
@@ -189,11 +208,13 @@ fn whatever_a_store_answers_rows_are_those_of_one_version() {
         let faults = [0, 2, 4, 10][rng.usize(..4)];
         let threads = rng.usize(1..=2);
         let replaces = rng.bool();
+        let tags = [Tags::Strong, Tags::Ignored, Tags::Weak][rng.usize(..3)];
         let store = Arc::new(FaultStore {
             inner: InMemory::new(),
             rng: Mutex::new(rng.fork()),
             faults,
             replaces,
+            tags,
             given: AtomicUsize::new(0),
         });
         block_on(async {
