@@ -180,7 +180,7 @@ impl Explanation {
 
     /// Number of rows that are read, before the filter is evaluated.
     pub fn rows_left(&self) -> u64 {
-        self.row_groups.iter().map(|group| group.rows_left).sum()
+        self.row_groups.iter().fold(0, |sum, group| sum.saturating_add(group.rows_left))
     }
 
     /// Bytes that are fetched, without the footer.

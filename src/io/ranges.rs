@@ -120,13 +120,12 @@ impl Requests {
             return Err(self.short(&bytes));
         }
         let mut out = vec![Bytes::new(); self.wanted.len()];
-        let mut rest = &bytes[..];
+        let mut rest = bytes.into_iter();
         for (Fetch { range, indices }, pieces) in self.fetches.iter().zip(self.pieces) {
-            let (pieces, others) = rest.split_at(pieces.min(rest.len()));
-            rest = others;
+            // Pieces are freed as soon as they are joined.
             let bytes = match pieces {
-                [whole] => whole.clone(),
-                pieces => pieces.concat().into(),
+                1 => rest.next().unwrap_or_default(),
+                _ => rest.by_ref().take(pieces).collect::<Vec<_>>().concat().into(),
             };
             let wanted = |index: &usize| self.wanted[*index].clone();
             let wanted_len: u64 =

@@ -76,15 +76,21 @@ impl PathSink {
         let mut path = path.as_ref().to_path_buf();
         let failed =
             |e, path: &Path| Error::io("creating the file", e).at_file(path.display().to_string());
-        if let Ok(there) = std::fs::metadata(&path) {
-            if !there.is_file() {
-                // A folder refuses here.
-                let file = File::options().write(true).open(&path).map_err(|e| failed(e, &path))?;
-                return Ok(Self { path, temporary: None, file: Some(file) });
+        if let Ok(there) = std::fs::metadata(&path)
+            && !there.is_file()
+        {
+            // A folder refuses here.
+            let file = File::options().write(true).open(&path).map_err(|e| failed(e, &path))?;
+            return Ok(Self { path, temporary: None, file: Some(file) });
+        }
+        // The file that a link names need not be there yet.
+        let mut links = 0;
+        while let Ok(target) = std::fs::read_link(&path) {
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(failed(io::Error::other("too many symbolic links"), &path));
             }
-            if path.is_symlink() {
-                path = std::fs::canonicalize(&path).map_err(|e| failed(e, &path))?;
-            }
+            path = path.parent().unwrap_or(Path::new("")).join(target);
         }
         let Some(name) = path.file_name() else {
             return Err(failed(io::ErrorKind::IsADirectory.into(), &path));
@@ -303,6 +309,9 @@ fn sync_folder(_path: &Path) -> io::Result<()> {
 /// Characters of the file's name in that of the temporary one: at most 160 of the 255 bytes that a
 /// name may have.
 const NAME_SHOWN: usize = 40;
+
+/// Maximum symbolic links that lead to a file, as on Linux.
+const MAX_LINKS: u32 = 40;
 
 /// Temporary names that are tried, because more than a few are taken only where something else is
 /// wrong.

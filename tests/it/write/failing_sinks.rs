@@ -298,6 +298,14 @@ fn permissions_and_links_stay() {
     assert!(link.is_symlink());
     assert_eq!(Reader::open(&path).unwrap().rows().unwrap(), 30);
     assert_eq!(names(folder.path()), ["a.parquet", "link.parquet"]);
+    // A link to a file that is not there yet, and one that leads to itself.
+    fs::remove_file(&path).unwrap();
+    write_file(&link, 0, 40).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(Reader::open(&path).unwrap().rows().unwrap(), 40);
+    let circle = folder.path().join("circle.parquet");
+    std::os::unix::fs::symlink("circle.parquet", &circle).unwrap();
+    assert_eq!(write_file(&circle, 0, 10).unwrap_err().kind(), ErrorKind::Io);
 }
 
 #[cfg(target_os = "linux")]
