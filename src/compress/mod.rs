@@ -37,6 +37,9 @@ use gzip as gzip_fast;
 
 pub(crate) use output::{SLACK, first_capacity};
 
+use std::fmt;
+use std::ops::RangeInclusive;
+
 use crate::error::{Error, Result, Spec};
 use crate::format::CompressionCodec;
 use crate::memory;
@@ -182,6 +185,16 @@ impl Compression {
         }
     }
 
+    /// Its level, and those that there are.
+    fn level(self) -> Option<(i32, RangeInclusive<i32>)> {
+        match self {
+            Self::Gzip(level) => Some((level, GZIP_LEVELS)),
+            Self::Brotli(level) => Some((level, BROTLI_LEVELS)),
+            Self::Zstd(level) => Some((level, ZSTD_LEVELS)),
+            Self::Uncompressed | Self::Snappy | Self::Lz4Raw | Self::Lzo => None,
+        }
+    }
+
     /// Whether this build has the codec.
     pub(crate) fn is_built(self) -> bool {
         match self {
@@ -207,16 +220,11 @@ impl std::str::FromStr for Compression {
             None => (text, None),
         };
         let name = name.to_ascii_lowercase();
-        let level_in = |range: std::ops::RangeInclusive<i32>, default: i32| match level {
+        let level_in = |levels: RangeInclusive<i32>, default: i32| match level {
             None => Ok(default),
             Some(text) => {
-                let level = text.parse().ok().filter(|level| range.contains(level));
-                level.ok_or_else(|| {
-                    let (first, last) = (range.start(), range.end());
-                    Error::usage(format_args!(
-                        "{name} has levels {first} to {last}, not \"{text}\""
-                    ))
-                })
+                let level = text.parse().ok().filter(|level| levels.contains(level));
+                level.ok_or_else(|| no_level(&name, &levels, text))
             }
         };
         let without_level = |codec| match level {
@@ -226,9 +234,9 @@ impl std::str::FromStr for Compression {
         match &*name {
             "none" | "uncompressed" => without_level(Self::Uncompressed),
             "snappy" => without_level(Self::Snappy),
-            "gzip" => level_in(0..=MAX_GZIP_LEVEL, 6).map(Self::Gzip),
-            "brotli" => level_in(0..=11, 4).map(Self::Brotli),
-            "zstd" => level_in(-7..=22, 3).map(Self::Zstd),
+            "gzip" => level_in(GZIP_LEVELS, 6).map(Self::Gzip),
+            "brotli" => level_in(BROTLI_LEVELS, 4).map(Self::Brotli),
+            "zstd" => level_in(ZSTD_LEVELS, 3).map(Self::Zstd),
             "lz4_raw" | "lz4" => without_level(Self::Lz4Raw),
             "lzo" => without_level(Self::Lzo),
             _ => Err(Error::usage(format_args!(
@@ -238,8 +246,15 @@ impl std::str::FromStr for Compression {
     }
 }
 
-/// The highest level of GZIP.
-const MAX_GZIP_LEVEL: i32 = if cfg!(feature = "libdeflate") { 12 } else { 9 };
+const GZIP_LEVELS: RangeInclusive<i32> = 0..=if cfg!(feature = "libdeflate") { 12 } else { 9 };
+const BROTLI_LEVELS: RangeInclusive<i32> = 0..=11;
+const ZSTD_LEVELS: RangeInclusive<i32> = -7..=22;
+
+#[cold]
+fn no_level(codec: &str, levels: &RangeInclusive<i32>, found: impl fmt::Display) -> Error {
+    let (first, last) = (levels.start(), levels.end());
+    Error::usage(format_args!("{codec} has levels {first} to {last}, not \"{found}\""))
+}
 
 /// Compresses the pages of one codec; keeps its tables from page to page.
 pub(crate) struct Compressor(Encoder);
@@ -260,6 +275,11 @@ impl Compressor {
     /// # Errors
     /// `FeatureDisabled` if this build lacks the codec, `Usage` if it has no such level.
     pub(crate) fn new(compression: Compression) -> Result<Self> {
+        if let Some((level, levels)) = compression.level()
+            && !levels.contains(&level)
+        {
+            return Err(no_level(&compression.codec().to_string(), &levels, level));
+        }
         Ok(Self(match compression {
             Compression::Uncompressed => Encoder::Uncompressed,
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new(0)?)),

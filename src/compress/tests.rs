@@ -305,4 +305,14 @@ fn codecs_are_named_with_their_levels() {
         let error = wrong.parse::<Compression>().unwrap_err();
         assert_eq!(error.kind(), crate::error::ErrorKind::Usage, "{wrong}");
     }
+    for wrong in [
+        Compression::Gzip(-1),
+        Compression::Gzip(13),
+        Compression::Brotli(12),
+        Compression::Zstd(-8),
+        Compression::Zstd(23),
+    ] {
+        let error = Compressor::new(wrong).map(drop).unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Usage, "{wrong:?}");
+    }
 }
