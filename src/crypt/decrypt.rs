@@ -97,10 +97,11 @@ impl Decryption {
         self
     }
 
-    /// Whether to read files of AES_GCM_CTR_V1 with an encrypted footer. Their pages are not
-    /// authenticated: values can be changed without the reader noticing. Default: they are an
-    /// error, because the algorithm is stated in plain text before an encrypted footer, so that a
-    /// file of AES_GCM_V1 could be changed to state this one.
+    /// Whether to read files of AES_GCM_CTR_V1 with an encrypted footer, and encrypted columns of
+    /// those whose footer is not verified. Their pages are not authenticated: values can be changed
+    /// without the reader noticing. Default: they are an error, because the algorithm is stated in
+    /// plain text that nothing protects, so that a file of AES_GCM_V1 could be changed to state this
+    /// one.
     #[must_use]
     pub fn with_unauthenticated_pages(mut self, allowed: bool) -> Self {
         self.unauthenticated_pages = allowed;
@@ -150,6 +151,16 @@ pub(crate) struct FileDecryptor {
     pub(super) footer_key: Result<Key, String>,
     /// Keys that were retrieved, and those that were denied, with the reason.
     pub(super) retrieved: Mutex<HashMap<KeyName, Result<Key, String>>>,
+}
+
+/// Nothing says that the writer, and no one else, chose to leave pages without authentication.
+#[cold]
+fn unprotected_algorithm() -> Error {
+    Error::crypto(
+        "the file states the algorithm AES_GCM_CTR_V1, whose pages are not authenticated, and the \
+         statement is not protected: if the writer chose it, \
+         Decryption::with_unauthenticated_pages(true) reads it",
+    )
 }
 
 /// The key under which a key is cached: the column, or `None` for the footer, and the key metadata.
@@ -212,13 +223,9 @@ impl FileDecryptor {
                 ));
             }
         };
-        // A signed footer authenticates the algorithm.
+        // A signed footer authenticates the algorithm, once its signature is verified.
         if has_ctr_pages && has_encrypted_footer && !decryption.unauthenticated_pages {
-            return Err(Error::crypto(
-                "the file states the algorithm AES_GCM_CTR_V1, whose pages are not authenticated, \
-                 and the statement is not protected: if the writer chose it, \
-                 Decryption::with_unauthenticated_pages(true) reads it",
-            ));
+            return Err(unprotected_algorithm());
         }
         let supplied = decryption.aad_prefix.as_deref();
         let unique_len = unique.as_ref().map_or(0, Vec::len);
@@ -378,6 +385,11 @@ impl FileDecryptor {
         column: usize,
     ) -> Result<ChunkDecryptor> {
         let place = ChunkOrdinals::new(row_group, column)?;
+        // Without its key, a footer is not verified.
+        let is_protected = self.footer_key.is_ok() || self.decryption.unauthenticated_pages;
+        if self.has_ctr_pages && !is_protected {
+            return Err(unprotected_algorithm());
+        }
         Ok(ChunkDecryptor { key, aad: self.aad.clone(), has_ctr_pages: self.has_ctr_pages, place })
     }
 }

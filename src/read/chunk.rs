@@ -107,15 +107,17 @@ impl Pages {
     }
 
     /// Keeps the dictionary, once it is decompressed, for other reads, if only some pages are read;
-    /// or takes it from there.
+    /// or takes it from there. One that was decrypted does not outlive its read.
     #[must_use]
     pub(super) fn keeping(mut self, kept: KeptDictionary) -> Self {
-        let is_compressed = self.opener.context().codec != CompressionCodec::Uncompressed;
+        let context = self.opener.context();
+        let is_compressed = context.codec != CompressionCodec::Uncompressed;
+        let is_plain = context.decryptor.is_none();
         let few = self
             .located
             .as_ref()
             .is_some_and(|located| located.row_count_source == RowCountSource::Index);
-        self.kept = (is_compressed && few).then_some(kept);
+        self.kept = (is_compressed && is_plain && few).then_some(kept);
         self
     }
 

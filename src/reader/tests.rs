@@ -1,4 +1,5 @@
-//! Tests that the work for a footer of some hundred KB grows with its length, not with its square.
+//! Tests that the work for a footer of some hundred KB grows with its length, not with its square;
+//! and which decompressed pages a reader keeps.
 
 use std::sync::Arc;
 
@@ -157,4 +158,37 @@ fn work_grows_with_the_length_of_the_footer_and_not_faster() {
         // A little more than the ratio of the lengths, for what is looked up by halving.
         assert!(many <= few * (TIMES + 2), "{kind}: {few} steps, then {many}");
     }
+}
+
+#[cfg(feature = "encryption")]
+#[test]
+fn a_dictionary_that_was_decrypted_does_not_outlive_its_read() {
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+
+    use crate::crypt::{Decryption, Encryption, Key};
+    use crate::io::WriteSink;
+    use crate::limits::Limits;
+    use crate::write::WriteOptions;
+    use crate::{Compression, Writer};
+
+    let texts = StringArray::from_iter_values((0..10_000).map(|i| format!("text {}", i % 50)));
+    let batch = RecordBatch::try_from_iter([("s", Arc::new(texts) as ArrayRef)]).unwrap();
+    let key = || Key::new(&[7; 16]).unwrap();
+    let held_after_reads = |options: WriteOptions| {
+        let options = options.with_compression(Compression::Snappy).with_page_rows(1000);
+        let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let file = Bytes::from(writer.into_inner().unwrap().1);
+        let keys = Decryption::new().with_footer_key(key()).with_plaintext_files(true);
+        let reader = Reader::with_keys(file, Limits::default(), &keys).unwrap();
+        [(); 2].map(|()| {
+            reader.take(&[5000]).unwrap();
+            reader.page_cache.bytes_held()
+        })
+    };
+    let [first, second] = held_after_reads(WriteOptions::new());
+    assert!(second > first, "a dictionary that was read twice is kept");
+    let [first, second] =
+        held_after_reads(WriteOptions::new().with_encryption(Encryption::new(key())));
+    assert_eq!(first, second);
 }

@@ -278,6 +278,18 @@ fn a_gcm_file_is_not_taken_for_a_ctr_file_which_would_not_be_authenticated() {
     let ctr = compressed(encryption.with_algorithm(Algorithm::AesGcmCtrV1));
     let reader = open(&ctr, &strict).unwrap();
     assert!(reader.metadata().has_unauthenticated_pages());
+    // So long as it is verified.
+    let column_key = || key(super::COLUMN_KEY);
+    let encryption = Encryption::new(key(FOOTER_KEY)).with_plaintext_footer(true);
+    let encryption = encryption.with_column_key("secret", column_key());
+    let ctr = compressed(encryption.with_algorithm(Algorithm::AesGcmCtrV1));
+    let unverified = Decryption::new().with_column_key("secret", column_key());
+    let unverified = unverified.with_unverified_footers(true);
+    let secret = |keys: &Decryption| read_with(open(&ctr, keys)?.project(["secret"])?);
+    let refused = secret(&unverified).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Crypto);
+    assert!(refused.to_string().contains("AES_GCM_CTR_V1"), "{refused}");
+    assert!(secret(&unverified.with_unauthenticated_pages(true)).is_ok());
 }
 
 #[test]
