@@ -4,6 +4,7 @@
 //! Data that programs read (JSON, CSV, Arrow, Parquet) keep every character.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 /// The text with escapes for characters that control the terminal, are invisible, or reorder text:
 /// `\n`, `\u{1b}`.
@@ -34,6 +35,36 @@ pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Escapes JSON that is written through it as [`escape_json`] does. It holds no more than part of a
+/// character.
+pub(crate) struct JsonEscaper<W> {
+    out: W,
+    /// The beginning of a character whose other bytes are still to be written.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> JsonEscaper<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for JsonEscaper<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut text = std::mem::take(&mut self.begun);
+        text.extend_from_slice(bytes);
+        for chunk in text.utf8_chunks() {
+            self.out.write_all(escape_json(chunk.valid()).as_bytes())?;
+            self.begun = chunk.invalid().to_vec();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Control characters below it are escaped already, except line ends between values.
@@ -134,5 +165,18 @@ mod tests {
             "{\n\"\\u009b\": \"é\\udb40\\udc41\"}"
         );
         assert_eq!(escape_lines("a\n\u{1b}b\n"), "a\n\\u{1b}b\n");
+    }
+
+    #[test]
+    fn json_is_escaped_while_it_is_written_wherever_it_is_cut() {
+        let json = "{\n\"\u{9b}\": \"é\u{e0041}日\"}";
+        for size in 1..json.len() {
+            let mut out = JsonEscaper::new(Vec::new());
+            for piece in json.as_bytes().chunks(size) {
+                out.write_all(piece).expect("written");
+                assert!(out.begun.len() < 4, "only part of a character is held");
+            }
+            assert_eq!(String::from_utf8(out.out).expect("text"), escape_json(json));
+        }
     }
 }

@@ -6,7 +6,7 @@ use marquetry::Limits;
 use serde::Serialize;
 
 use crate::args::{Format, Global};
-use crate::escape::{escape, escape_json};
+use crate::escape::{JsonEscaper, escape};
 use crate::failure::{Failure, Result};
 use crate::json;
 use crate::output::{self, Sink};
@@ -57,17 +57,14 @@ pub(crate) fn print<R: Report>(report: &R, global: &Global) -> Result<()> {
 
 /// Prints a record as JSON, on one line or on several; escaped on a terminal.
 pub(crate) fn print_json(out: &mut Sink, record: &impl Serialize, is_pretty: bool) -> Result<()> {
-    let failed = std::io::Error::from;
-    match (out.terminal, is_pretty) {
-        // Not held as text as well.
-        (false, true) => serde_json::to_writer_pretty(&mut *out, record).map_err(failed)?,
-        (false, false) => serde_json::to_writer(&mut *out, record).map_err(failed)?,
-        (true, _) => {
-            let to_text =
-                if is_pretty { serde_json::to_string_pretty } else { serde_json::to_string };
-            write!(out, "{}", escape_json(&to_text(record).map_err(failed)?))?;
-        }
-    }
+    // Not held as text as well.
+    let written = match (out.terminal, is_pretty) {
+        (false, true) => serde_json::to_writer_pretty(&mut *out, record),
+        (false, false) => serde_json::to_writer(&mut *out, record),
+        (true, true) => serde_json::to_writer_pretty(JsonEscaper::new(&mut *out), record),
+        (true, false) => serde_json::to_writer(JsonEscaper::new(&mut *out), record),
+    };
+    written.map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(())
 }
