@@ -26,11 +26,15 @@ pub(crate) fn run(command: &Hexdump, global: &Global) -> Result<()> {
     let decryption = keys::decryption(global, path)?;
     let opened = Inspector::with_keys(source, input::limits(global), decryption.as_ref());
     let inspector = opened.map_err(|e| e.at_file(path.as_str()))?;
+    if command.page.is_some() && inspector.metadata().is_none() {
+        // The footer says where the page is; opening the file fails with what is wrong with it.
+        input::open(path, global)?;
+    }
     let report = HexdumpReport {
         file: path.clone(),
         file_bytes: inspector.file_len(),
         spans: Dump {
-            wanted: Wanted::new(command, &inspector)?,
+            wanted: Wanted::new(command, &inspector).map_err(|e| e.at_file(path.as_str()))?,
             depth: command.depth,
             inspector,
             failed: RefCell::new(None),

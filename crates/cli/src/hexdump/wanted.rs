@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use marquetry::Error;
 use marquetry::inspect::{Inspector, Span, SpanKind};
+use marquetry::{Error, Result};
 
 use crate::args::{Hexdump, PageOfChunk};
-use crate::failure::{Failure, Result};
 
 /// The part of the file that is shown.
 pub(super) struct Wanted {
@@ -26,7 +25,7 @@ enum Start {
 
 impl Wanted {
     /// # Errors
-    /// `Usage` if there is no such page or no such byte.
+    /// `Usage` if there is no such page or no such byte; why the page cannot be found.
     pub(super) fn new(command: &Hexdump, inspector: &Inspector) -> Result<Self> {
         let start = match &command.page {
             Some(page) => Start::Page(Box::new(find(page, inspector)?)),
@@ -35,11 +34,8 @@ impl Wanted {
         };
         let at = command.at.map(|(offset, len)| offset..offset.saturating_add(len.unwrap_or(1)));
         if let Some(range) = at.as_ref().filter(|range| range.start >= inspector.file_len()) {
-            return Err(Failure::Usage(format!(
-                "--at {}: the file has {} bytes",
-                range.start,
-                inspector.file_len()
-            )));
+            let (start, bytes) = (range.start, inspector.file_len());
+            return Err(Error::usage(format_args!("--at {start}: the file has {bytes} bytes")));
         }
         Ok(Self { start, at, is_exact: command.at.is_some_and(|(_, len)| len.is_some()) })
     }
@@ -74,9 +70,8 @@ impl Wanted {
 fn find(page: &PageOfChunk, inspector: &Inspector) -> Result<Span> {
     let PageOfChunk { row_group, column, number } = page;
     let Some(footer) = inspector.metadata() else {
-        let why = inspector.problem().map_or("", Error::message);
-        let text = format!("--page: the footer that says where it is cannot be read: {why}");
-        return Err(Failure::Usage(text));
+        // Fails with what is wrong with the footer.
+        return inspector.column_chunk(*row_group, 0);
     };
     let schema = footer.schema();
 
@@ -84,11 +79,12 @@ fn find(page: &PageOfChunk, inspector: &Inspector) -> Result<Span> {
         |leaf: &usize| schema.leaf_node(*leaf).is_ok_and(|node| node.path().dotted() == *column);
     let leaf = (0..schema.leaves_len()).find(is_it).or_else(|| column.parse().ok());
     let leaf = leaf.filter(|leaf| *leaf < schema.leaves_len()).ok_or_else(|| {
-        Failure::Usage(format!("--page: there is no column {column:?}; marq schema lists them"))
+        let text = format_args!("--page: there is no column {column:?}; marq schema lists them");
+        Error::usage(text)
     })?;
     if *row_group >= footer.row_groups() {
-        let text = format!("--page: the file has {} row groups", footer.row_groups());
-        return Err(Failure::Usage(text));
+        let text = format_args!("--page: the file has {} row groups", footer.row_groups());
+        return Err(Error::usage(text));
     }
     let chunk = inspector.column_chunk(*row_group, leaf)?;
     let pages = chunk.children().into_iter().flatten();
@@ -102,6 +98,6 @@ fn find(page: &PageOfChunk, inspector: &Inspector) -> Result<Span> {
         count += usize::from(span.page.is_some());
     }
     let which = number.map_or("dictionary page".to_owned(), |number| format!("page {number}"));
-    let text = format!("--page: there is no {which}; the column chunk has {count} data pages");
-    Err(Failure::Usage(text))
+    let text = format_args!("--page: there is no {which}; the column chunk has {count} data pages");
+    Err(Error::usage(text))
 }

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, ListArray, StringArray, types::Int32Type};
 use serde_json::Value;
 
 use crate::support::folder::Folder;
+use crate::support::testdata;
 
 /// Holds spans to lie end to end from `start`; appends what their leaves are.
 fn leaves(spans: &Value, start: u64, out: &mut Vec<u8>) {
@@ -102,7 +103,7 @@ fn parts_of_a_file_are_shown_alone() {
         (&["--at", "99999999"][..], "the file has"),
         (&["--page", "9/id/0"], "row groups"),
         (&["--page", "0/nothing/0"], "no column"),
-        (&["--page", "0/id/77"], "no page 77"),
+        (&["--page", "0/id/77"], "trips.parquet: --page: there is no page 77"),
         (&["--page", "0"], "not a page"),
         (&["--at", "x"], "not an offset"),
         (&["--width", "0"], "1 to 256"),
@@ -110,6 +111,21 @@ fn parts_of_a_file_are_shown_alone() {
         let error = folder.refused(2, &[&["hexdump", "trips.parquet"], args].concat());
         assert!(error.contains(says), "{error}");
     }
+}
+
+#[test]
+fn a_page_of_an_unreadable_footer_is_an_error_of_the_file() {
+    let folder = Folder::new();
+    folder.copy_with_broken_footer("trips.parquet", "broken.parquet");
+    folder.put("a.txt", "no Parquet file");
+    for file in ["broken.parquet", "a.txt"] {
+        let error = folder.refused(3, &["hexdump", file, "--page", "0/id/0"]);
+        assert!(error.contains(file), "{error}");
+    }
+    let encrypted = testdata("encrypted/ctr_128_encrypted_uniform.parquet");
+    let file = encrypted.to_str().expect("text");
+    let error = folder.refused(6, &["hexdump", file, "--page", "0/id/0"]);
+    assert!(error.contains(file), "{error}");
 }
 
 #[test]
