@@ -96,7 +96,7 @@ impl WebFile {
                 Err(Failed::ForNow(_, after)) => {
                     let after = after.unwrap_or(wait).min(MAX_WAIT);
                     tokio::time::sleep(after).await;
-                    (attempt, wait) = (attempt + 1, wait * 2);
+                    (attempt, wait) = (attempt + 1, wait.saturating_mul(2).min(MAX_WAIT));
                 }
             }
         }

@@ -22,7 +22,7 @@ pub enum Mode {
     ClaimsWhole(u64),
     /// The next answers with bodies end in the middle of them.
     Short(u32),
-    /// This status, for the next requests that bring bytes.
+    /// This status, for the next requests that bring bytes; 429 asks to try again at once.
     Failing(u16, u32),
     /// Nothing is answered.
     Silent,
@@ -267,8 +267,9 @@ fn status(code: u16, name: &str) -> (String, Vec<u8>, bool) {
 }
 
 fn xml(code: u16, text: &str) -> (String, Vec<u8>) {
+    let after = if code == 429 { "Retry-After: 0\r\n" } else { "" };
     let head = format!(
-        "HTTP/1.1 {code} X\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\r\n",
+        "HTTP/1.1 {code} X\r\n{after}Content-Type: application/xml\r\nContent-Length: {}\r\n\r\n",
         text.len()
     );
     (head, text.as_bytes().to_vec())

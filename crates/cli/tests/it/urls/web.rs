@@ -98,6 +98,10 @@ fn a_failing_server_is_asked_again_a_few_times() {
         assert_eq!(folder.text(&["count", &url]), "1000\n", "{mode:?}");
         server.seen();
     }
+    // The time before each is twice that before the one before, up to a limit.
+    server.set(Mode::Failing(429, 80));
+    assert_eq!(folder.text(&["count", &url, "--retries", "100"]), "1000\n");
+    assert_eq!(server.seen().len(), 81);
     for (retries, requests) in [("0", 1), ("2", 3)] {
         for mode in [Mode::Failing(500, 99), Mode::Short(99)] {
             server.set(mode);
