@@ -31,7 +31,12 @@ impl Fault {
 
     /// The error of what was being done with a file.
     pub(super) fn error(self, what: &str, name: &str) -> Error {
-        Error::io(what, io::Error::new(self.kind, self.text)).at_file(name)
+        self.unplaced(what).at_file(name)
+    }
+
+    /// The same without the name of the file, which the caller adds.
+    pub(super) fn unplaced(self, what: &str) -> Error {
+        Error::io(what, io::Error::new(self.kind, self.text))
     }
 }
 
@@ -79,6 +84,20 @@ pub(super) fn of_store(error: &object_store::Error) -> Fault {
             Fault::new(io::ErrorKind::Other, format!("the request failed: {said}{hint}"))
         }
     }
+}
+
+/// Whether a store answered with this status. The types of its causes are private: their texts say
+/// it, the first words of one of them, because what follows may be the name of the object.
+pub(super) fn has_status(error: &object_store::Error, status: u16) -> bool {
+    let answer = format!("Server returned non-2xx status code: {status} ");
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if cause.to_string().starts_with(&answer) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
 }
 
 /// The text of the error that others were made of, with the number of retries.

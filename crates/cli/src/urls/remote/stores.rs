@@ -111,7 +111,7 @@ fn no_credentials(provider: &str, what: &str) -> Error {
 
 /// An error of a builder: nothing of it is secret but what a user has put into a variable.
 fn refused(error: &object_store::Error) -> Error {
-    fault::of_store(error).error("the URL cannot be opened", "")
+    fault::of_store(error).unplaced("the URL cannot be opened")
 }
 
 fn s3(address: &Address, options: &UrlOptions) -> Result<Arc<dyn ObjectStore>, Error> {
@@ -372,7 +372,7 @@ impl Remote for StoreFile {
 
 /// Whether the store refuses suffix ranges, or has nothing to give a range of.
 fn is_of_suffix(error: &object_store::Error) -> bool {
-    matches!(error, object_store::Error::NotSupported { .. }) || error.to_string().contains("416")
+    matches!(error, object_store::Error::NotSupported { .. }) || fault::has_status(error, 416)
 }
 
 fn version(meta: &ObjectMeta) -> Version {
