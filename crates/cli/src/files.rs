@@ -191,27 +191,31 @@ fn unreadable(error: walkdir::Error) -> Failure {
 }
 
 /// The files that a URL names: itself, those in a folder if it ends with `/`, or those that match
-/// a glob. Web servers do not list, so their URLs have no globs.
+/// a glob, unless an object has that very name. Web servers do not list, so their URLs have no
+/// globs.
 fn of_url(url: &str) -> Result<Vec<Found>> {
     let (_, rest) = url.split_once("://").unwrap_or_default();
     let key = rest.split_once('/').map_or("", |(_, key)| key);
     let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     let is_folder = key.is_empty() || key.ends_with('/');
+    let itself = || Ok(vec![Found { path: url.to_owned(), below: folder(Path::new(url)) }]);
     if is_web || !(is_folder || is_glob(key)) {
-        let path = Path::new(url);
-        return Ok(vec![Found { path: url.to_owned(), below: folder(path) }]);
+        return itself();
     }
     let root = url.get(..url.len() - key.len()).unwrap_or(url).trim_end_matches('/');
     let names: Vec<&str> = key.split('/').filter(|name| !name.is_empty()).collect();
     let literal = names.iter().take_while(|name| !is_glob(name)).count();
     let (folders, names) = names.split_at(literal);
+    let prefix = folders.iter().fold(format!("{root}/"), |prefix, name| format!("{prefix}{name}/"));
+    // A glob of one name does not look into folders, unless it ends with a slash.
+    let deep = is_folder || names.len() != 1 || names == ["**"];
+    let listed = locations::list(&prefix, deep)?;
+    if listed.iter().any(|object| object.url == url) {
+        return itself();
+    }
     let pattern =
         |name: &&str| Pattern::new(name).map_err(|error| Failure::Usage(format!("{url}: {error}")));
     let patterns = names.iter().map(pattern).collect::<Result<Vec<_>>>()?;
-    let prefix = folders.iter().fold(format!("{root}/"), |prefix, name| format!("{prefix}{name}/"));
-    // A glob of one name does not look into folders, unless it ends with a slash.
-    let deep = is_folder || patterns.len() != 1 || names == ["**"];
-    let listed = locations::list(&prefix, deep)?;
     let found = listed.into_iter().filter_map(|object| {
         let below = Path::new(&object.below);
         let named = if patterns.is_empty() { 0 } else { names_met(&patterns, below, is_folder)? };

@@ -113,6 +113,42 @@ fn keys_are_taken_as_they_are() {
 }
 
 #[test]
+fn an_object_whose_key_is_a_glob_goes_before_what_matches() {
+    let store = Store::new();
+    for (key, rows) in [("a[1].parquet", 1), ("a1.parquet", 2), ("d?/x*.parquet", 3)] {
+        store.server.put(&format!("b/{key}"), numbered(rows, 3));
+    }
+    store.server.put("b/d1/x1.parquet", numbered(4, 4));
+    for (url, rows) in [
+        ("s3://b/a[1].parquet", 1),
+        ("s3://b/a[12].parquet", 2),
+        ("s3://b/d?/x*.parquet", 3),
+        ("s3://b/d?/x*", 7),
+    ] {
+        assert_eq!(store.text(&["count", url]), format!("{rows}\n"), "{url}");
+    }
+}
+
+#[test]
+fn a_failure_of_an_object_is_not_taken_for_its_status() {
+    let store = Store::new();
+    store.server.put("b/data-416.parquet", numbered(3, 3));
+    store.server.set(Mode::Failing(400, 9));
+    store.refused(1, &["count", "s3://b/data-416.parquet", "--retries", "0"]);
+    assert_eq!(store.server.seen().len(), 1);
+    store.server.set(Mode::NoSuffix);
+    assert_eq!(store.text(&["count", "s3://b/data-416.parquet"]), "3\n");
+}
+
+#[test]
+fn settings_that_are_refused_are_an_error_of_the_url() {
+    let folder = bare_folder().with_variable("GOOGLE_SERVICE_ACCOUNT", "/nonexistent/key.json");
+    let text = folder.refused(1, &["count", "gs://b/x.parquet", "-f", "json"]);
+    let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(said["file"], "gs://b/x.parquet");
+}
+
+#[test]
 fn small_outputs_are_one_request_and_large_ones_parts() {
     let store = Store::new();
     store.folder.copy("trips.parquet");
