@@ -42,8 +42,23 @@ type OpenUrl = (String, Arc<UrlSource>);
 /// Files that were opened last: some commands open theirs twice, and the end of each is kept.
 static OPEN: Mutex<Vec<OpenUrl>> = Mutex::new(Vec::new());
 
-/// Files that are kept open: each holds 256 KiB.
+/// Files that are kept open.
 const MAX_OPEN: usize = 64;
+
+/// Bytes that they hold when another is opened: each 256 KiB, or more of its end, or, of a server
+/// without ranges, all of it.
+const MAX_KEPT_BYTES: u64 = 128 << 20;
+
+/// Forgets the files that were opened first, until one more can be kept open.
+fn forget_oldest<T>(open: &mut Vec<T>, kept_bytes: impl Fn(&T) -> u64) {
+    let mut kept = 0u64;
+    let latest = open.iter().rev().take(MAX_OPEN - 1).take_while(|file| {
+        kept = kept.saturating_add(kept_bytes(file));
+        kept <= MAX_KEPT_BYTES
+    });
+    let forgotten = open.len() - latest.count();
+    open.drain(..forgotten);
+}
 
 /// The bytes of the file that a URL names.
 pub(crate) fn source(url: &str) -> Result<Arc<dyn Source>> {
@@ -52,9 +67,7 @@ pub(crate) fn source(url: &str) -> Result<Arc<dyn Source>> {
         return Ok(source.clone());
     }
     let source = Arc::new(urls::open_url(url, options())?);
-    if open.len() >= MAX_OPEN {
-        open.remove(0);
-    }
+    forget_oldest(&mut open, |(_, source)| source.kept_bytes());
     open.push((url.to_owned(), source.clone()));
     Ok(source)
 }
@@ -94,5 +107,25 @@ pub(crate) fn remove(path: &Path) {
     match url(path) {
         Some(url) => drop(urls::delete_url(url, options())),
         None => drop(std::fs::remove_file(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_kept_open_up_to_a_number_and_to_a_sum_of_bytes() {
+        let after = |mut open: Vec<u64>| {
+            forget_oldest(&mut open, |bytes| *bytes);
+            open
+        };
+        assert_eq!(after(vec![]), [0u64; 0]);
+        assert_eq!(after(vec![1, 2, 3]), [1, 2, 3]);
+        assert_eq!(after(vec![7; MAX_OPEN]).len(), MAX_OPEN - 1);
+        let half = MAX_KEPT_BYTES / 2;
+        assert_eq!(after(vec![1, half, half]), [half, half]);
+        assert_eq!(after(vec![half, half + 1, half]), [half]);
+        assert_eq!(after(vec![1, MAX_KEPT_BYTES + 1]), [0u64; 0]);
     }
 }

@@ -61,6 +61,12 @@ pub(crate) fn list_url(
 
 pub(crate) fn abort_uploads() {}
 
+impl UrlSource {
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        match *self {}
+    }
+}
+
 impl Source for UrlSource {
     fn len(&self) -> Result<u64, Error> {
         match *self {}

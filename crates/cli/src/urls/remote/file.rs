@@ -5,6 +5,7 @@
 //! of the first.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -68,6 +69,11 @@ pub(super) trait Remote: Send + Sync {
         wanted: WantedBytes,
         expected: Option<Version>,
     ) -> BoxFuture<'static, Result<WebAnswer, Fault>>;
+
+    /// Bytes that are kept for later requests.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// A file at a URL.
@@ -77,6 +83,8 @@ pub struct UrlSource {
     observer: Option<Observer>,
     /// Held while the end is fetched. A failure stays one: it was tried often enough.
     state: Mutex<Option<Result<FirstAnswer, Fault>>>,
+    /// Bytes of the end that are kept: to be read while it is fetched.
+    end_bytes: AtomicU64,
 }
 
 /// A file since the first answer.
@@ -94,7 +102,12 @@ impl std::fmt::Debug for UrlSource {
 
 impl UrlSource {
     pub(super) fn new(name: Arc<str>, remote: Arc<dyn Remote>, observer: Option<Observer>) -> Self {
-        Self { name, remote, observer, state: Mutex::new(None) }
+        Self { name, remote, observer, state: Mutex::new(None), end_bytes: AtomicU64::new(0) }
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.end_bytes.load(Ordering::Relaxed).saturating_add(self.remote.kept_bytes())
     }
 
     /// The URL, without what is secret in it.
@@ -110,7 +123,11 @@ impl UrlSource {
             Ok(FirstAnswer { version: part.version, end: part.bytes })
         });
         match opened {
-            Ok(opened) => Ok(use_it(opened)),
+            Ok(opened) => {
+                let used = use_it(opened);
+                self.end_bytes.store(opened.end.len() as u64, Ordering::Relaxed);
+                Ok(used)
+            }
             Err(fault) => Err(fault.clone().error("the URL cannot be opened", &self.name)),
         }
     }
@@ -155,7 +172,10 @@ impl UrlSource {
             gap if gap <= MAX_NEAR_BYTES => MAX_NEAR_RANGE,
             _ => return Ok(None),
         };
-        if range.start >= end_at || end_at.min(range.end) - range.start > max {
+        if range.start >= end_at
+            || end_at.min(range.end) - range.start > max
+            || opened.version.file_len - range.start > MAX_END_BYTES
+        {
             return Ok(None);
         }
         let wanted = WantedBytes::Range(range.start..end_at);
@@ -301,6 +321,8 @@ const MAX_NEAR_BYTES: u64 = 1 << 20;
 const MAX_NEAR_RANGE: u64 = 256 << 10;
 /// Bytes of a range that is kept because it ends where the end begins.
 const MAX_ADJOINING_RANGE: u64 = 16 << 20;
+/// Bytes of the end that are kept: page indexes and a footer are shorter, mostly.
+const MAX_END_BYTES: u64 = 32 << 20;
 /// Bytes of a request that is one of several.
 const MAX_REQUEST_BYTES: u64 = 8 << 20;
 /// Requests of a read that run at a time.

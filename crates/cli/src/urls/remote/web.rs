@@ -230,6 +230,11 @@ impl Remote for WebFile {
     ) -> BoxFuture<'static, Result<WebAnswer, Fault>> {
         Box::pin(async move { self.fetch(wanted, expected).await })
     }
+
+    fn kept_bytes(&self) -> u64 {
+        let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        whole.as_ref().map_or(0, |(bytes, _)| bytes.len() as u64)
+    }
 }
 
 /// The bytes of an answer to a request for a range.
