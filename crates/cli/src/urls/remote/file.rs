@@ -28,6 +28,36 @@ pub(super) enum WantedBytes {
     Last(u64),
 }
 
+impl WantedBytes {
+    /// Checks, before it is read, that an answer has no other bytes than these: it may have fewer
+    /// of a range that goes on after the end of the file.
+    ///
+    /// # Errors
+    /// If it has others.
+    pub(super) fn check(&self, given: &Range<u64>, file_len: u64) -> Result<(), Fault> {
+        let is_wanted = match self {
+            Self::Range(range) => {
+                given.start == range.start && given.end == file_len.min(range.end)
+            }
+            Self::Last(bytes) => given.end == file_len && given.end - given.start <= *bytes,
+        };
+        if is_wanted { Ok(()) } else { Err(short(self, given)) }
+    }
+}
+
+/// Appends a chunk of an answer.
+///
+/// # Errors
+/// If the answer has more than the bytes that it stated.
+pub(super) fn append(bytes: &mut Vec<u8>, chunk: &[u8], stated: u64) -> Result<(), Fault> {
+    if (bytes.len() + chunk.len()) as u64 > stated {
+        let text = format!("the server sends more than the {stated} bytes that it stated");
+        return Err(Fault::new(std::io::ErrorKind::InvalidData, text));
+    }
+    bytes.extend_from_slice(chunk);
+    Ok(())
+}
+
 /// The marks of a version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
@@ -327,3 +357,63 @@ const MAX_END_BYTES: u64 = 32 << 20;
 const MAX_REQUEST_BYTES: u64 = 8 << 20;
 /// Requests of a read that run at a time.
 const SIDE_BY_SIDE: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of zeros.
+    struct Zeros(u64);
+
+    impl Remote for Zeros {
+        fn get(
+            self: Arc<Self>,
+            wanted: WantedBytes,
+            _: Option<Version>,
+        ) -> BoxFuture<'static, Result<WebAnswer, Fault>> {
+            let range = match wanted {
+                WantedBytes::Range(range) => range,
+                WantedBytes::Last(bytes) => self.0.saturating_sub(bytes)..self.0,
+            };
+            let len = usize::try_from(range.end - range.start).expect("a length");
+            let version = Version { tag: None, modified: None, file_len: self.0 };
+            let answer = WebAnswer { start: range.start, bytes: vec![0; len].into(), version };
+            Box::pin(async move { Ok(answer) })
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_read_backwards_is_not_kept_whole() {
+        let (len, step) = (64 << 20, 8 << 20);
+        let source = UrlSource::new("zeros".into(), Arc::new(Zeros(len)), None);
+        let mut end = len - END_BYTES;
+        while end > 0 {
+            let start = end.saturating_sub(step);
+            assert_eq!(source.read(start..end).expect("bytes").len() as u64, end - start);
+            assert!(source.kept_bytes() <= MAX_END_BYTES, "{} bytes", source.kept_bytes());
+            end = start;
+        }
+        assert!(source.kept_bytes() > END_BYTES, "ranges before the end are kept with it");
+    }
+
+    #[test]
+    fn an_answer_has_no_bytes_that_are_not_wanted() {
+        let (range, last) = (WantedBytes::Range(10..20), WantedBytes::Last(5));
+        for (wanted, given, file_len, is_wanted) in [
+            (&range, 10..20, 100, true),
+            // The file became shorter: its version says so.
+            (&range, 10..15, 15, true),
+            (&range, 10..15, 100, false),
+            (&range, 9..20, 100, false),
+            (&range, 10..21, 100, false),
+            (&range, 0..100, 100, false),
+            (&last, 95..100, 100, true),
+            (&last, 97..100, 100, true),
+            (&last, 0..3, 3, true),
+            (&last, 94..100, 100, false),
+            (&last, 90..95, 100, false),
+        ] {
+            assert_eq!(wanted.check(&given, file_len).is_ok(), is_wanted, "{wanted:?}, {given:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 use marquetry::Error;
 use object_store::aws::{AmazonS3Builder, resolve_bucket_region};
@@ -17,7 +18,7 @@ use object_store::{
 
 use super::environment::{self, Profile, variable};
 use super::fault::{self, Fault};
-use super::file::{Remote, Version, WantedBytes, WebAnswer};
+use super::file::{Remote, Version, WantedBytes, WebAnswer, append};
 use super::runtime;
 use crate::urls::address::{Address, Scheme};
 use crate::urls::options::UrlOptions;
@@ -341,9 +342,12 @@ impl StoreFile {
             }
             (Err(error), _) => return Err(fault::of_store(&error)),
         };
-        let (version, start) = (version(&found.meta), found.range.start);
-        let bytes = found.bytes().await.map_err(|error| fault::of_store(&error))?;
-        Ok(WebAnswer { start, bytes, version })
+        let (version, range) = (version(&found.meta), found.range.clone());
+        let (mut bytes, mut chunks) = (Vec::new(), found.into_stream());
+        while let Some(chunk) = chunks.try_next().await.map_err(|error| fault::of_store(&error))? {
+            append(&mut bytes, &chunk, range.end - range.start)?;
+        }
+        Ok(WebAnswer { start: range.start, bytes: bytes.into(), version })
     }
 
     /// The last bytes, by a request for the length and one for them.

@@ -19,7 +19,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 
 use super::environment;
 use super::fault::{self, Fault};
-use super::file::{Remote, Version, WantedBytes, WebAnswer};
+use super::file::{Remote, Version, WantedBytes, WebAnswer, append};
 use super::stores::{CONNECT_TIMEOUT, certificates};
 use crate::urls::address::Address;
 use crate::urls::options::UrlOptions;
@@ -132,7 +132,7 @@ impl WebFile {
         }
         let response = self.send(reqwest::Method::GET, headers).await?;
         match response.status() {
-            StatusCode::PARTIAL_CONTENT => part(response).await,
+            StatusCode::PARTIAL_CONTENT => part(response, wanted).await,
             StatusCode::OK => self.keep_whole(response, wanted).await,
             StatusCode::RANGE_NOT_SATISFIABLE => match wanted {
                 // The file is empty, or the server knows no ranges from the end.
@@ -238,25 +238,22 @@ impl Remote for WebFile {
 }
 
 /// The bytes of an answer to a request for a range.
-async fn part(mut response: Response) -> Result<WebAnswer, Failed> {
+async fn part(mut response: Response, wanted: &WantedBytes) -> Result<WebAnswer, Failed> {
     let header = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
     let Some((range, len)) = header.and_then(content_range) else {
         let said = header.unwrap_or("nothing");
         let text = format!("the server does not say which bytes it sent: Content-Range is {said}");
         return Err(Failed::ForGood(Fault::new(ErrorKind::InvalidData, text)));
     };
+    wanted.check(&range, len).map_err(Failed::ForGood)?;
     let version = version(&response, len);
-    let wanted = range.end - range.start;
+    let stated = range.end - range.start;
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(of_body)? {
-        if (bytes.len() + chunk.len()) as u64 > wanted {
-            let text = format!("the server sends more than the {wanted} bytes that it stated");
-            return Err(Failed::ForGood(Fault::new(ErrorKind::InvalidData, text)));
-        }
-        bytes.extend_from_slice(&chunk);
+        append(&mut bytes, &chunk, stated).map_err(Failed::ForGood)?;
     }
-    if (bytes.len() as u64) < wanted {
-        return Err(Failed::ForNow(ended_early(bytes.len() as u64, wanted), None));
+    if (bytes.len() as u64) < stated {
+        return Err(Failed::ForNow(ended_early(bytes.len() as u64, stated), None));
     }
     Ok(WebAnswer { start: range.start, bytes: bytes.into(), version })
 }

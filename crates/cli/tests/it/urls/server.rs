@@ -34,6 +34,8 @@ pub enum Mode {
     NoSuffix,
     /// Content-Range states other bytes than were asked for.
     WrongRange,
+    /// All bytes, where those at the end are asked for, as an answer to a range.
+    WholeRange,
     /// Parts of uploads are refused after this number.
     PartsFail(u32),
     /// Parts of uploads are never answered.
@@ -328,6 +330,7 @@ fn file(asked: &Asked, state: &mut State) -> (String, Vec<u8>) {
     let is_suffix = header.starts_with("bytes=-");
     let found = range(header, len).filter(|_| !(is_suffix && mode == Mode::NoSuffix));
     let Some(range) = found else { return xml(416, "") };
+    let range = if mode == Mode::WholeRange && is_suffix { 0..len } else { range };
     let first = if mode == Mode::WrongRange && !is_suffix { range.start + 1 } else { range.start };
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\n{marks}Content-Range: bytes {first}-{}/{len}\r\n\
