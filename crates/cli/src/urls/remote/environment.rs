@@ -99,9 +99,10 @@ pub(super) fn netrc(machine: &str) -> Option<(String, String)> {
     of_netrc(&std::fs::read_to_string(path).ok()?, machine)
 }
 
-fn of_netrc(text: &str, machine: &str) -> Option<(String, String)> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    let mut words = lines.flat_map(str::split_whitespace);
+fn of_netrc<'a>(text: &'a str, machine: &str) -> Option<(String, String)> {
+    // As curl and Python: a comment begins with a word, and a password may have a # within.
+    let words = |line: &'a str| line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    let mut words = text.lines().flat_map(words);
     let (mut is_wanted, mut login, mut password) = (false, None, None);
     while let Some(word) = words.next() {
         match word {
@@ -149,11 +150,11 @@ mod tests {
 
     #[test]
     fn netrc_has_a_password_for_each_machine() {
-        let text = "machine a.org login me password one\nmachine b.org\n  login you\n  \
-                    password two # comment\ndefault login any password three\n";
+        let text = "# machine a.org\nmachine a.org login me password one\nmachine b.org\n  \
+                    login you\n  password t#wo # comment\n#default\ndefault login any password three\n";
         let found = |machine| of_netrc(text, machine).expect("a password");
         assert_eq!(found("a.org"), ("me".to_owned(), "one".to_owned()));
-        assert_eq!(found("b.org"), ("you".to_owned(), "two".to_owned()));
+        assert_eq!(found("b.org"), ("you".to_owned(), "t#wo".to_owned()));
         assert_eq!(found("c.org"), ("any".to_owned(), "three".to_owned()));
         assert_eq!(of_netrc("machine a login b password c", "d"), None);
     }

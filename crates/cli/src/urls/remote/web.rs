@@ -21,7 +21,7 @@ use super::environment;
 use super::fault::{self, Fault};
 use super::file::{Remote, Version, WantedBytes, WebAnswer, append};
 use super::stores::{CONNECT_TIMEOUT, certificates};
-use crate::urls::address::Address;
+use crate::urls::address::{Address, decoded};
 use crate::urls::options::UrlOptions;
 
 /// A file of a web server.
@@ -48,11 +48,14 @@ impl WebFile {
             |e: &dyn std::fmt::Display| Error::usage(format_args!("{}: no URL: {e}", address.name));
         let mut url = Url::parse(&address.whole).map_err(|e| wrong(&e))?;
         url.set_fragment(None);
-        let of_url =
-            url.password().map(|password| (url.username().to_owned(), password.to_owned()));
-        let login =
-            of_url.map(|(user, password)| (percent_decoded(&user), percent_decoded(&password)));
-        let login = login.or_else(|| environment::netrc(url.host_str()?));
+        let (user, password) = (decoded(url.username()), url.password().map(decoded));
+        let of_netrc = || environment::netrc(url.host_str()?);
+        let login = match password {
+            Some(password) => Some((user, password)),
+            None if user.is_empty() => of_netrc(),
+            // A token, unless there is a password for that user.
+            None => of_netrc().filter(|(login, _)| *login == user).or(Some((user, String::new()))),
+        };
         let _ = (url.set_username(""), url.set_password(None));
         let client = client(options)?;
         let login = login.filter(|_| !options.anonymous);
@@ -336,10 +339,6 @@ fn causes(error: reqwest::Error) -> String {
         next = cause.source();
     }
     fault::tidy(&text)
-}
-
-fn percent_decoded(text: &str) -> String {
-    super::super::address::decoded(text)
 }
 
 /// Bytes of a file that a server sends whole.
