@@ -194,6 +194,7 @@ fn unreadable(error: walkdir::Error) -> Failure {
 /// a glob, unless an object has that very name. Web servers do not list, so their URLs have no
 /// globs.
 fn of_url(url: &str) -> Result<Vec<Found>> {
+    urls::Address::parse(url)?.check()?;
     let (_, rest) = url.split_once("://").unwrap_or_default();
     let key = rest.split_once('/').map_or("", |(_, key)| key);
     let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));

@@ -1,6 +1,8 @@
 //! [`Address`]: what a URL names, and the name that is shown for it.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marquetry::Error;
 
@@ -37,40 +39,65 @@ pub struct Address {
     pub bucket: String,
     /// The key of the object: as it is, nothing is decoded.
     pub key: String,
-    /// The whole URL of a web server, secrets among it.
+    /// The whole URL, secrets among it.
     pub(super) whole: String,
 }
 
-/// The URLs that are shown without a part of them, and the whole ones.
-static HIDDEN: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+/// The names of URLs that arguments gave: each is that of one URL.
+struct Names {
+    by_url: BTreeMap<String, String>,
+    by_name: BTreeMap<String, String>,
+}
+
+fn names() -> MutexGuard<'static, Names> {
+    static NAMES: Mutex<Names> =
+        Mutex::new(Names { by_url: BTreeMap::new(), by_name: BTreeMap::new() });
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Address {
     /// Parses a URL, or the name of one that `argument` gave.
     ///
     /// # Errors
-    /// `Usage` for other schemes, and where the bucket is missing.
+    /// `Usage` for other schemes, and where a bucket is missing.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let whole = whole(text);
-        let name = if whole == text { shown(&whole).0 } else { text.to_owned() };
-        let Some((scheme, rest)) = scheme_of(&whole) else {
+        let known = names().by_name.get(text).cloned();
+        let (name, whole) = match known {
+            Some(whole) => (text.to_owned(), whole),
+            None => (shown(text), text.to_owned()),
+        };
+        let Some((scheme, _)) = scheme_of(&whole) else {
             return Err(Error::usage(unknown_scheme(&name)));
         };
-        let rest =
-            if scheme == Scheme::Web { name.split_once("://").map_or("", |it| it.1) } else { rest };
+        let (_, rest) = name.split_once("://").unwrap_or_default();
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        if bucket.is_empty() {
-            return Err(Error::usage(format_args!("{name}: no bucket or server is named")));
+        // Of a web server that is not told from its password, opening it says why.
+        if bucket.is_empty() && scheme != Scheme::Web {
+            return Err(Error::usage(format_args!("{name}: no bucket is named")));
         }
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         Ok(Self { scheme, name, bucket, key, whole })
     }
-}
 
-/// The whole URL that a name is shown for.
-fn whole(name: &str) -> String {
-    let hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = hidden.iter().find(|(shown, _)| shown == name);
-    found.map_or_else(|| name.to_owned(), |(_, whole)| whole.clone())
+    /// Checks that the URL of a store has no password and no signature, which would not be sent.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.scheme == Scheme::Web || self.whole == self.name {
+            return Ok(());
+        }
+        let variables = match self.scheme {
+            Scheme::Azure => "AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_ACCOUNT_KEY",
+            Scheme::Google => "GOOGLE_APPLICATION_CREDENTIALS",
+            _ => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        };
+        let name = &self.name;
+        let text = format_args!(
+            "{name}: the URL of a store has no keys and no signature: set {variables}"
+        );
+        Err(Error::usage(text))
+    }
 }
 
 fn scheme_of(text: &str) -> Option<(Scheme, &str)> {
@@ -95,8 +122,8 @@ pub(crate) fn unknown_scheme(name: &str) -> String {
     format!("{name}: marq knows s3://, gs://, az://, https://, http://, file://, paths, and -")
 }
 
-/// An argument that names a file: a `file://` URL becomes its path, and a URL with a password or a
-/// query the name that is shown for it.
+/// An argument that names a file: a `file://` URL becomes its path, and another URL the name that
+/// is shown for it, which has no password and no query.
 ///
 /// # Errors
 /// If a `file://` URL names another machine.
@@ -104,36 +131,89 @@ pub(crate) fn argument(text: &str) -> Result<String, String> {
     if let Some(rest) = text.get(..7).filter(|it| it.eq_ignore_ascii_case("file://")) {
         return file_path(text.get(rest.len()..).unwrap_or_default());
     }
-    if !is_url(text) {
-        return Ok(text.to_owned());
-    }
-    let (name, is_changed) = shown(text);
-    if !is_changed {
+    let Some((scheme, _)) = scheme_of(text) else {
+        return Ok(if is_path(text) { text.to_owned() } else { shown(text) });
+    };
+    let name = shown(text);
+    // Web URLs whose name is the URL, too: it would be the name of a signed one otherwise. A scheme
+    // alone is no URL, and refused by that name.
+    if (scheme != Scheme::Web && name == text) || name.ends_with("://") {
         return Ok(name);
     }
-    let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((shown, _)) = hidden.iter().find(|(_, whole)| whole == text) {
-        return Ok(shown.clone());
+    let mut names = names();
+    if let Some(known) = names.by_url.get(text) {
+        return Ok(known.clone());
     }
-    let is_free = |name: &String| hidden.iter().all(|(shown, _)| shown != name);
-    let numbered = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}#{n}")));
-    let shown = numbered.into_iter().find(is_free).unwrap_or(name);
-    hidden.push((shown.clone(), text.to_owned()));
-    Ok(shown)
+    let candidates = std::iter::once(name.clone()).chain((2..).map(|n| numbered(&name, n)));
+    let free = candidates.into_iter().find(|name| !names.by_name.contains_key(name));
+    let name = free.unwrap_or(name);
+    names.by_url.insert(text.to_owned(), name.clone());
+    names.by_name.insert(name.clone(), text.to_owned());
+    Ok(name)
 }
 
-/// The URL without user, password, query and fragment, and whether there was one of them.
-fn shown(text: &str) -> (String, bool) {
-    let is_web = matches!(scheme_of(text), Some((Scheme::Web, _)));
-    let Some((scheme, rest)) = text.split_once("://").filter(|_| is_web) else {
-        return (text.to_owned(), false);
-    };
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    let (server, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+/// Whether a text is a path, and not a URL of another scheme: `C://x` is one.
+fn is_path(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.len() < 2 || scheme.contains(['/', '\\']) || Path::new(text).exists()
+}
+
+/// The name with a number in front of its extensions, which say the form of the file.
+fn numbered(name: &str, n: usize) -> String {
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let has_path = name.matches('/').count() > 2;
+    let dot = file.find('.').filter(|_| has_path);
+    let at = dot.map_or(name.len(), |dot| name.len() - file.len() + dot);
+    let (before, extensions) = name.split_at(at);
+    format!("{before}#{n}{extensions}")
+}
+
+/// The URL without user, password, query and fragment; the scheme alone if the part before the path
+/// is not that of a server, because it may be the beginning of a password.
+fn shown(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    if let Some((kind, _)) = scheme_of(text).filter(|(kind, _)| *kind != Scheme::Web) {
+        return format!("{scheme}://{}", shown_object(kind, rest));
+    }
+    let (server, path) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
     let server = server.rsplit_once('@').map_or(server, |(_, server)| server);
-    let name = format!("{scheme}://{server}{path}");
-    let is_changed = name != text;
-    (name, is_changed)
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    // `https:///user:password@server` is a URL, too.
+    if is_server(server) || (server.is_empty() && !path.contains('@')) {
+        format!("{scheme}://{server}{path}")
+    } else {
+        format!("{scheme}://")
+    }
+}
+
+/// Whether a text is the name or the address of a server, and perhaps its port.
+fn is_server(text: &str) -> bool {
+    let after = text.rsplit_once(']').map_or(text, |(_, after)| after);
+    let port = after.split_once(':').map_or("", |(_, port)| port);
+    !text.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Bucket and key with `…` in place of secrets, which the URL of a store cannot have.
+fn shown_object(kind: Scheme, rest: &str) -> String {
+    let (bucket, _) = rest.split_once('/').unwrap_or((rest, ""));
+    // No bucket has a colon; a password after it may have slashes. Azure has CONTAINER@ACCOUNT.
+    let has_login = bucket.contains(':') || (kind != Scheme::Azure && bucket.contains('@'));
+    let after_login = rest.rsplit_once('@').filter(|_| has_login);
+    let shown = match after_login {
+        Some((_, after)) => format!("…@{after}"),
+        None => rest.to_owned(),
+    };
+    match shown.split_once('?') {
+        Some((before, query)) if is_signature(query) => format!("{before}?…"),
+        _ => shown,
+    }
+}
+
+/// Whether what follows a `?` has a parameter that is a secret: otherwise it is of a key or a glob.
+fn is_signature(query: &str) -> bool {
+    let secrets = ["sig", "signature", "token", "credential", "secret", "password"];
+    let mut names = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name);
+    names.any(|name| secrets.iter().any(|secret| name.to_ascii_lowercase().ends_with(secret)))
 }
 
 /// The path of a `file://` URL, which is percent-encoded; what is not may stand as it is.
@@ -196,8 +276,59 @@ mod tests {
         assert_eq!((address.whole.as_str(), address.name.as_str()), (signed, name.as_str()));
         assert_eq!((address.bucket.as_str(), address.key.as_str()), ("h:8080", "a/b.parquet"));
         let other = argument("https://h:8080/a/b.parquet?X-Amz-Signature=other").expect("a URL");
-        assert_eq!(other, "https://h:8080/a/b.parquet#2");
+        assert_eq!(other, "https://h:8080/a/b#2.parquet");
         assert_eq!(argument(signed).expect("a URL"), name, "the same URL has the same name");
+    }
+
+    #[test]
+    fn each_url_has_a_name_of_its_own_that_ends_as_the_url() {
+        for urls in [
+            &["https://n/x.csv.gz", "https://n/x.csv.gz?v=1", "https://n/x.csv.gz?v=2"][..],
+            &["https://n/y.csv.gz?v=1", "https://n/y.csv.gz", "https://n/y.csv.gz#2"],
+            &["https://n.org", "https://n.org?a.b", "https://u@n.org"],
+        ] {
+            let names: Vec<String> = urls.iter().map(|url| argument(url).expect("a URL")).collect();
+            for (name, url) in names.iter().zip(urls) {
+                assert_eq!(Address::parse(name).expect("a URL").whole, *url);
+                assert!(!url.contains("csv") || name.ends_with(".csv.gz"), "{name}");
+            }
+            assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2]);
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        for (url, name) in [
+            ("https://u:pa/ss@h/x", "https://"),
+            ("https://u:p?ss@h/x", "https://"),
+            ("https://u:p#ss@h/x", "https://"),
+            ("https://u:p\\ss@h/x", "https://"),
+            ("https:///u:secret@h/x", "https://"),
+            ("https://u:p@ss@h:1/x@2", "https://h:1/x@2"),
+            ("https://[::1]:80/a@b/x?q", "https://[::1]:80/a@b/x"),
+            ("ftp://u:secret@h/x", "ftp://h/x"),
+            ("ftp://u:se/cret@h/x", "ftp://"),
+            ("hdfs://h/x.parquet?secret", "hdfs://h/x.parquet"),
+            ("hdfs:///x.parquet", "hdfs:///x.parquet"),
+            ("s3://KEY:SEC/RET@b/k", "s3://…@b/k"),
+            ("gs://SECRET@b/k", "gs://…@b/k"),
+            ("az://c/k?sv=1&sig=SECRET", "az://c/k?…"),
+            ("s3://b/k?X-Amz-Signature=SECRET", "s3://b/k?…"),
+        ] {
+            assert_eq!(argument(url).as_deref(), Ok(name));
+            assert_eq!(shown(url), name);
+        }
+        for clean in ["abfss://c@a.dfs.core.windows.net/k@1", "s3://b/t?/d=1/x@2?.parquet", "c://x"]
+        {
+            assert_eq!(argument(clean).as_deref(), Ok(clean));
+        }
+        for refused in ["s3://KEY:hidden@b/k", "az://c/k?sig=hidden", "gs://b/*?token=hidden"] {
+            for text in [refused.to_owned(), argument(refused).expect("a name")] {
+                let address = Address::parse(&text).expect("a URL");
+                let error = address.check().expect_err("a usage error").to_string();
+                assert!(!error.contains("hidden"), "{error}");
+            }
+        }
     }
 
     #[test]

@@ -38,11 +38,13 @@ type Made = (Scheme, String, Arc<dyn ObjectStore>);
 /// The store of a bucket. Those of a process are kept, with their connections.
 ///
 /// # Errors
-/// `Io` if credentials are missing, or of a kind that is not known here.
+/// `Io` if credentials are missing, or of a kind that is not known here; `Usage` if the URL has
+/// some.
 pub(super) fn store(
     address: &Address,
     options: &UrlOptions,
 ) -> Result<Arc<dyn ObjectStore>, Error> {
+    address.check()?;
     static STORES: Mutex<Vec<Made>> = Mutex::new(Vec::new());
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     // The options of a process are the same for all of its URLs, but for those of a test.

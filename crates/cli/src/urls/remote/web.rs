@@ -44,8 +44,12 @@ enum Failed {
 
 impl WebFile {
     pub(super) fn new(address: &Address, options: &UrlOptions) -> Result<Self, Error> {
-        let wrong =
-            |e: &dyn std::fmt::Display| Error::usage(format_args!("{}: no URL: {e}", address.name));
+        let wrong = |e: &dyn std::fmt::Display| {
+            Error::usage(format_args!(
+                "{}: no URL: {e}; in a user or a password, / ? # @ are %2F %3F %23 %40",
+                address.name
+            ))
+        };
         let mut url = Url::parse(&address.whole).map_err(|e| wrong(&e))?;
         url.set_fragment(None);
         let (user, password) = (decoded(url.username()), url.password().map(decoded));

@@ -146,6 +146,34 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
 }
 
 #[test]
+fn an_answer_with_other_bytes_than_were_asked_for_is_not_read() {
+    let (folder, server) = (bare_folder(), Server::new());
+    server.put("big.parquet", numbered(100_000, 50_000));
+    let url = server.url("big.parquet");
+    server.set(Mode::WholeRange);
+    let text = folder.refused(1, &["count", &url]);
+    assert!(text.contains(&url), "{text}");
+    assert_eq!(server.seen().len(), 1, "it would not answer otherwise a second time");
+}
+
+#[test]
+fn urls_that_are_shown_alike_are_files_of_their_own() {
+    let (folder, server) = (bare_folder(), Server::new());
+    server.put("x.csv", b"a\n1\n2\n".to_vec());
+    let url = server.url("x.csv");
+    let versions = [&*url, &format!("{url}?v=1"), &format!("{url}?v=2")];
+    for urls in [[0, 1, 2], [1, 0, 2], [2, 1, 0]] {
+        let urls = urls.map(|at| versions[at]);
+        folder.text(&[&["convert"], &urls[..], &["-o", "all.parquet"]].concat());
+        assert_eq!(folder.text(&["count", "all.parquet"]), "6\n", "{urls:?}");
+        let mut targets: Vec<String> = server.seen().into_iter().map(|seen| seen.target).collect();
+        targets.sort();
+        targets.dedup();
+        assert_eq!(targets.len(), 3, "{urls:?}: {targets:?}");
+    }
+}
+
+#[test]
 fn a_server_that_ignores_ranges_sends_small_files_once() {
     let (folder, server) = (bare_folder(), with_trips());
     server.set(Mode::IgnoresRanges);
@@ -245,6 +273,61 @@ fn passwords_come_from_netrc_unless_anonymous() {
     };
     assert!(run(&[]).status.success());
     assert_eq!(run(&["--anonymous"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_user_without_a_password_is_sent_or_has_that_of_netrc() {
+    let server = with_trips();
+    let folder = bare_folder();
+    folder.put("netrc", "machine 127.0.0.1 login me password se#cret # and no comment within\n");
+    for (user, login) in [
+        // Base64 of token: and me:se#cret.
+        ("token", "Basic dG9rZW46"),
+        ("me", "Basic bWU6c2UjY3JldA=="),
+        ("", "Basic bWU6c2UjY3JldA=="),
+    ] {
+        let url = format!("http://{user}@127.0.0.1:{}/trips.parquet", server.port);
+        let mut command = folder.command(&["count", &url]);
+        let output = command.env("NETRC", folder.path("netrc")).output().unwrap();
+        assert!(output.status.success(), "{}", error(&output));
+        let seen = server.seen();
+        assert!(seen.iter().all(|seen| seen.headers["authorization"] == login), "{seen:?}");
+    }
+}
+
+#[test]
+fn secrets_of_what_is_no_good_url_are_not_shown() {
+    let folder = bare_folder();
+    folder.copy("trips.parquet");
+    for url in [
+        "https://u:hid/den@h/x.parquet",
+        "https://u:hid?den@h/x.parquet",
+        "https:///u:hidden@h.invalid/x.parquet",
+        "ftp://u:hidden@h/x.parquet",
+        "ftp://u:hid/den@h/x.parquet",
+        "ftp://h/x.parquet?hidden",
+        "s3://KEY:hidden@b/k.parquet",
+        "s3://KEY:hid/den@b/k*.parquet",
+        "az://c/k.parquet?sv=1&sig=hidden",
+        "gs://hidden@b/folder/",
+    ] {
+        for args in [
+            &["info", url][..],
+            &["hexdump", url],
+            &["cat", url, "-o", "out.csv"],
+            &["convert", "trips.parquet", "-o", url],
+            &["convert", url, "-o", "out.parquet"],
+            &["diff", "trips.parquet", url],
+        ] {
+            for format in [&[][..], &["-f", "json"]] {
+                let args = [args, format, &["--retries", "0"]].concat();
+                let output = folder.run(&args);
+                let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), error(&output));
+                assert!(!text.contains("hid") && !text.contains("den@"), "{args:?}: {text}");
+                assert!(output.status.code().is_some_and(|code| code > 0), "{args:?}: {text}");
+            }
+        }
+    }
 }
 
 #[test]
