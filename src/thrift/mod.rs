@@ -74,6 +74,8 @@ pub use list::{LazyValue, List, ListIter};
 pub(crate) use read::in_field;
 pub(crate) use read::{Field, Read, ThriftReader};
 pub(crate) use skip::SimilarStructSkipper;
+#[cfg(feature = "check")]
+pub(crate) use skip::{SkipError, struct_len};
 pub use unknown::Unknown;
 pub(crate) use write::{Write, empty_struct_field, with_elements};
 

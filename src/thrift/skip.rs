@@ -35,6 +35,12 @@ pub(super) fn structure(bytes: &[u8]) -> Rest<'_> {
     fields(bytes, MAX_DEPTH, &mut ())
 }
 
+/// Bytes of the struct at the start of `bytes`.
+#[cfg(feature = "check")]
+pub(crate) fn struct_len(bytes: &[u8]) -> Result<usize, SkipError> {
+    structure(bytes).map(|rest| bytes.len() - rest.len())
+}
+
 /// Passes over structs that follow one another and are much alike, as the column chunks of a footer
 /// are.
 ///

@@ -65,6 +65,11 @@ impl<'a> PageGround<'a> {
         self.found.pages.get(at)
     }
 
+    /// The page at `at`, if it may be of a chunk that begins at `first`.
+    pub(super) fn page_of_chunk(&self, first: usize, at: usize) -> Option<&SalvagedPage> {
+        self.page(at).filter(|page| at == first || !page.begins_chunk)
+    }
+
     fn pages(&self, range: &Range<usize>) -> &[SalvagedPage] {
         self.found.pages.get(range.clone()).unwrap_or_default()
     }

@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use super::ground::PageGround;
-use super::pages::PagesEnd;
 use crate::error::Result;
 use crate::format::{PageType, RowGroup};
 
@@ -195,7 +194,7 @@ fn divisions(
     let Some(leaf) = ground.leaf(0) else { return Ok(out) };
     let has_dictionary = ground.page(at).is_some_and(|page| page.is_dictionary());
     let (mut rows, mut end) = (0u64, at + usize::from(has_dictionary));
-    while let Some(page) = ground.page(end) {
+    while let Some(page) = ground.page_of_chunk(at, end) {
         if page.is_dictionary() || !ground.fits(page, leaf, has_dictionary) || !ground.step() {
             break;
         }
@@ -213,7 +212,7 @@ fn divisions(
         out.extend(found.into_iter().filter(is_wanted));
     }
     // All pages that are left may be the start of one chunk.
-    let is_open = ground.found.end != PagesEnd::Proper && ground.page(end).is_none();
+    let is_open = ground.found.end.is_open() && ground.page(end).is_none();
     if is_open && out.is_empty() {
         out.push(Division { rows, chunks: Vec::new(), is_complete: false });
     }
@@ -254,7 +253,7 @@ fn may_go_on(ground: &PageGround<'_>, end: usize) -> bool {
     let last = end.checked_sub(1).and_then(|last| ground.page(last));
     // A dictionary or a page of version 2 begins with a row.
     let goes_on = matches!(ground.found.cut, None | Some(PageType::DataPage));
-    let is_open = ground.page(end).is_none() && ground.found.end != PagesEnd::Proper && goes_on;
+    let is_open = ground.page(end).is_none() && ground.found.end.is_open() && goes_on;
     is_open && leaf.zip(last).is_some_and(|(leaf, page)| page.may_end_in_row(leaf))
 }
 
@@ -275,11 +274,14 @@ fn chunk_ends(
         }
         let Some(page) = ground.page(end) else {
             // Where no page is missing, these are others.
-            found.is_out_of_pages = rows < wanted && ground.found.end != PagesEnd::Proper;
+            found.is_out_of_pages = rows < wanted && ground.found.end.is_open();
             return Ok(found);
         };
         let is_empty = page.slots == 0;
-        if page.is_dictionary() || !ground.fits(page, leaf_type, has_dictionary) || !ground.step() {
+        if (end > at && page.begins_chunk) || page.is_dictionary() {
+            return Ok(found);
+        }
+        if !ground.fits(page, leaf_type, has_dictionary) || !ground.step() {
             return Ok(found);
         }
         let Some(more) = ground.rows(end, leaf)? else { return Ok(found) };
@@ -298,7 +300,7 @@ fn one_column(ground: &mut PageGround<'_>, at: usize) -> Result<Vec<Division>> {
     let (mut rows, mut end) = (0u64, at + usize::from(has_dictionary));
     let start = end;
     let mut last = 0;
-    while let Some(page) = ground.page(end) {
+    while let Some(page) = ground.page_of_chunk(at, end) {
         if page.is_dictionary() || !ground.fits(page, leaf, has_dictionary) || !ground.step() {
             break;
         }

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `account` | what was recovered, and what was lost |
+//! | `other_parts` | filters, indexes and footers between pages and after them |
 //! | `pages` | finds pages by their headers |
 //! | `overlay` | a file with another footer |
 //! | `encrypted` | a file that is encrypted, by its footers alone |
@@ -15,6 +16,7 @@
 //! rows, checksums are right, and no statistics contradict the values. Its bytes are then copied.
 
 mod account;
+mod other_parts;
 mod pages;
 mod overlay;
 mod encrypted;

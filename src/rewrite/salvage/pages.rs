@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::other_parts::{FileEnd, OtherPart, begins_part};
 use crate::check::{check_header, encoding_of};
 use crate::error::Result;
 use crate::format::{Encoding, PageHeader, PageType};
@@ -32,6 +33,8 @@ pub(super) struct SalvagedPage {
     /// Bytes of the body, uncompressed.
     pub(super) uncompressed: u64,
     pub(super) has_checksum: bool,
+    /// Whether a filter or an index lies before it, so that it is the first of a chunk.
+    pub(super) begins_chunk: bool,
 }
 
 /// The levels of a page of version 2, by its header.
@@ -59,12 +62,21 @@ impl SalvagedPage {
 /// Describes the bytes where the next page would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PagesEnd {
-    /// The range ends, or an index, a filter or a footer begins: no page is missing.
+    /// The range ends, perhaps with indexes, filters or a footer: no page is missing.
     Proper,
     /// The file ends within a page.
     Cut,
-    /// Bytes that are no header.
+    /// Bytes that are nothing known.
     Broken,
+    /// The same after an index or a filter: no page of the chunk before is missing.
+    BrokenLater,
+}
+
+impl PagesEnd {
+    /// Whether the last chunk may have more pages than those that are there.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Cut | Self::Broken)
+    }
 }
 
 /// The pages of a range.
@@ -81,10 +93,12 @@ pub(super) struct FoundPages {
 /// Bytes in which most headers are found, and those that none exceeds.
 const FEW: u64 = 8 << 10;
 const MAX_HEADER: u64 = 1 << 20;
+/// Bytes that no index exceeds.
+const MAX_INDEX: u64 = 64 << 20;
 
 impl FoundPages {
-    /// The pages from the start of `range` on. `ends_there` says that a page may end with the range
-    /// without being the last of a cut file.
+    /// The pages from the start of `range` on, past filters and indexes. `ends_there` says that a
+    /// page may end with the range without being the last of a cut file.
     ///
     /// # Errors
     /// `Io`; `Limit(Memory)`.
@@ -98,16 +112,20 @@ impl FoundPages {
         let mut memory = budget.reservation("the pages of a file without a footer");
         let (mut pages, mut at, mut cut) = (Vec::new(), range.start, None);
         let mut window = PageWindow { start: 0, bytes: Bytes::new() };
+        let file_end = if ends_there { None } else { Some(FileEnd::read(source)?) };
+        let mut is_after_part = false;
         let end = loop {
             if at >= range.end {
-                break if ends_there { PagesEnd::Proper } else { PagesEnd::Cut };
+                let is_proper = ends_there || is_after_part;
+                break if is_proper { PagesEnd::Proper } else { PagesEnd::Cut };
             }
             match window.header(source, at..range.end, context)? {
-                FoundHeader::Page(page) => {
+                FoundHeader::Page(mut page) => {
                     memory.grow(size_of::<SalvagedPage>())?;
                     at = page.end;
                     // Pages of a type that carries no values are skipped.
                     if page.is_dictionary() || page.r#type != PageType::IndexPage {
+                        page.begins_chunk = std::mem::take(&mut is_after_part);
                         pages.push(page);
                     }
                 }
@@ -115,8 +133,14 @@ impl FoundPages {
                     cut = kind;
                     break PagesEnd::Cut;
                 }
-                FoundHeader::None(bytes) if begins_index(&bytes) => break PagesEnd::Proper,
-                FoundHeader::None(_) => break PagesEnd::Broken,
+                FoundHeader::None => {
+                    match window.other_part(source, at..range.end, file_end, budget)? {
+                        OtherPart::Whole(end) => (at, is_after_part) = (end, true),
+                        OtherPart::Last => break PagesEnd::Proper,
+                        _ if is_after_part => break PagesEnd::BrokenLater,
+                        _ => break PagesEnd::Broken,
+                    }
+                }
             }
         };
         Ok(Self { pages, end, end_offset: at, cut, _memory: memory })
@@ -127,7 +151,7 @@ enum FoundHeader {
     Page(SalvagedPage),
     /// A page that would end after the range, and its type.
     Cut(Option<PageType>),
-    None(Bytes),
+    None,
 }
 
 /// Bytes that were read ahead, because headers of small pages lie close.
@@ -153,16 +177,36 @@ impl PageWindow {
                     return Ok(match found(&header, range.start, len as u64) {
                         Some(page) if page.end > range.end => FoundHeader::Cut(Some(page.r#type)),
                         Some(page) => FoundHeader::Page(page),
-                        None => FoundHeader::None(bytes),
+                        None => FoundHeader::None,
                     });
                 }
                 // Statistics may make it long.
                 Err(_) if end < range.end && len < MAX_HEADER => len = MAX_HEADER,
-                Err(_) if end == range.end && !begins_index(&bytes) && is_start(&bytes) => {
+                Err(_) if end == range.end && !begins_part(&bytes) && is_start(&bytes) => {
                     return Ok(FoundHeader::Cut(type_of(&bytes)));
                 }
-                Err(_) => return Ok(FoundHeader::None(bytes)),
+                Err(_) => return Ok(FoundHeader::None),
             }
+        }
+    }
+
+    /// The part at the start of `range`, which begins with no page.
+    fn other_part(
+        &mut self,
+        source: &dyn Source,
+        range: Range<u64>,
+        file_end: Option<FileEnd>,
+        budget: &Budget,
+    ) -> Result<OtherPart> {
+        let (mut len, mut memory) = (FEW, budget.reservation("an index"));
+        loop {
+            let end = range.start.saturating_add(len).min(range.end);
+            let bytes = self.read(source, range.start..end)?;
+            match OtherPart::new(&bytes, range.start, range.end, file_end) {
+                OtherPart::Longer if len < MAX_INDEX => len *= 8,
+                part => return Ok(part),
+            }
+            memory.resize(usize::try_from(len).unwrap_or(usize::MAX))?;
         }
     }
 
@@ -192,21 +236,6 @@ fn type_of(bytes: &[u8]) -> Option<PageType> {
     match bytes {
         [0x15, twice, ..] => Some(PageType::from(i32::from(twice / 2))),
         _ => None,
-    }
-}
-
-/// Whether a column index, an offset index, a bloom filter or a footer begins here, whose first
-/// fields are of other types than those of a page header.
-fn begins_index(bytes: &[u8]) -> bool {
-    match bytes {
-        // A list is the first field of both indexes.
-        [0x19, ..] => true,
-        // A number of bytes, and the struct of an algorithm; or a version, and a schema's list.
-        [0x15, rest @ ..] => {
-            let len = rest.iter().take_while(|byte| **byte >= 0x80).count() + 1;
-            matches!(rest.get(len), Some(0x1C | 0x19))
-        }
-        _ => false,
     }
 }
 
@@ -254,5 +283,6 @@ fn found(header: &PageHeader, start: u64, header_len: u64) -> Option<SalvagedPag
         v2,
         uncompressed,
         has_checksum: header.crc.is_some(),
+        begins_chunk: false,
     })
 }

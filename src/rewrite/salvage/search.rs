@@ -349,7 +349,7 @@ impl Search {
             PagesEnd::Proper => return,
             PagesEnd::Cut if rest.is_empty() => return,
             PagesEnd::Cut => "the file ends within a page",
-            PagesEnd::Broken => {
+            PagesEnd::Broken | PagesEnd::BrokenLater => {
                 "no page header is here, so that the pages after it cannot be found"
             }
         };

@@ -12,7 +12,7 @@ use marquetry::arrow_array::{
 use marquetry::arrow_schema::{DataType, Field};
 use marquetry::io::{Sink, WriteSink};
 use marquetry::read::OnDamage;
-use marquetry::rewrite::{FoundBy, Salvage, SalvageAccount, Salvaged};
+use marquetry::rewrite::{FoundBy, Rewrite, Salvage, SalvageAccount, Salvaged};
 use marquetry::schema::ArrowOptions;
 #[cfg(feature = "async")]
 use marquetry::{AsyncWriter, RowGroupEncoder};
@@ -274,6 +274,91 @@ fn columns_of_one_type_are_told_apart_or_lost() {
     assert!(matches!(error.kind(), ErrorKind::Malformed(_)), "{error}");
     let found = salvage().row_group_rows(100).find().expect("an account");
     assert_eq!(found.account().rows_recovered(), 900, "{:?}", found.account());
+}
+
+/// A file of arrow-rs, with a bloom filter for each chunk after the pages of each row group, and
+/// where the last page ends.
+fn filtered_by_arrow_rs(columns: usize, has_dictionary: bool) -> (Bytes, usize) {
+    use arrow_array_60::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use parquet::file::properties::WriterProperties;
+
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..900));
+    let names = StringArray::from_iter_values((0..900).map(|i| format!("name {}", i % 50)));
+    let all = [("id", ids), ("name", Arc::new(names) as ArrayRef)];
+    let batch = RecordBatch::try_from_iter(all.into_iter().take(columns)).expect("a batch");
+    let properties = WriterProperties::builder()
+        .set_bloom_filter_enabled(true)
+        .set_dictionary_enabled(has_dictionary)
+        .set_max_row_group_row_count(Some(300))
+        .build();
+    let mut out = Vec::new();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(&mut out, batch.schema(), Some(properties))
+            .expect("a writer");
+    writer.write(&batch).expect("rows");
+    writer.close().expect("a file");
+    let file = Bytes::from(out);
+    let end = extents(&file).last().expect("a row group").end as usize;
+    (file, end)
+}
+
+#[test]
+fn row_groups_after_bloom_filters_come_back() {
+    for (columns, has_dictionary) in [(1, true), (1, false), (2, true), (2, false)] {
+        let (whole, end) = filtered_by_arrow_rs(columns, has_dictionary);
+        let extents = extents(&whole);
+        assert!(extents[0].end + 32 < extents[1].start, "a filter lies between row groups");
+        // Within the filters after the last row group, the indexes and the footer.
+        for cut in [end + 20, end + 100, whole.len() - 100, whole.len() - 3] {
+            let salvage = Salvage::new(whole.slice(..cut)).schema_of(&open(&whole));
+            let found = salvage.expect("a schema").find().expect("an account");
+            let account = found.account();
+            assert!(account.is_complete(), "{columns} columns, cut at {cut}: {account:?}");
+            let back: Vec<_> = account.recovered.iter().map(|of| of.bytes.clone()).collect();
+            assert_eq!(back, extents, "{columns} columns, cut at {cut}");
+            let rows: usize = (0..3).map(|at| group_of(&open(&whole), at)[0].num_rows()).sum();
+            assert_eq!(account.rows_recovered(), rows as u64);
+        }
+    }
+}
+
+#[test]
+fn row_groups_after_the_indexes_of_a_file_that_became_longer_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.parquet");
+    std::fs::write(&path, file(WriteOptions::new())).expect("a file");
+    let all = || Reader::open(&path).expect("a file");
+    Rewrite::new([all(), all()]).append_to(&path).expect("a longer file");
+    let whole = Bytes::from(std::fs::read(&path).expect("bytes"));
+    let salvage = Salvage::new(whole.slice(..whole.len() - 3)).schema_of(&open(&whole));
+    let found = salvage.expect("a schema").find().expect("an account");
+    assert!(found.account().is_complete(), "{:?}", found.account());
+    assert_eq!(found.account().recovered.len(), 2 * GROUPS);
+}
+
+#[test]
+fn what_only_begins_as_an_index_is_lost_with_all_that_comes_after_it() {
+    for (name, whole) in layouts() {
+        let known = Known::new(whole);
+        // In place of a page header: as of both indexes, a footer and a bloom filter.
+        let heads: [&[u8]; 6] =
+            [&[0x19], &[0x19, 0x1C], &[0x19, 0x11], &[0x15, 4, 0x19], &[0x15, 64, 0x1C], &[0x1C]];
+        for (group, head) in (0..GROUPS).flat_map(|group| heads.map(|head| (group, head))) {
+            let at = known.extents[group].start as usize;
+            let mut bytes = known.whole.to_vec();
+            bytes[at..at + head.len()].copy_from_slice(head);
+            // Without a length of the footer, and with the last magic number.
+            let tail = bytes.len() - 8;
+            bytes[tail..tail + 4].fill(0xFF);
+            let told = format!("{name}, row group {group}, {head:02X?}");
+            let found = known.salvage(bytes.into());
+            assert_eq!(known.back(&found, &told), (0..group).collect::<Vec<_>>(), "{told}");
+            let lost = &found.account().lost;
+            let rest = lost.iter().find(|part| part.bytes.end == known.whole.len() as u64);
+            let rest = rest.unwrap_or_else(|| panic!("{told}: {lost:?}"));
+            assert!(rest.bytes.start <= at as u64, "{told}: {lost:?}");
+        }
+    }
 }
 
 /// A sink whose bytes stay when its process is killed.
