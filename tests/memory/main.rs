@@ -13,6 +13,7 @@
 mod reading;
 #[cfg(feature = "full")]
 mod refusal;
+mod rewriting;
 mod spilling;
 mod writing;
 

@@ -89,7 +89,8 @@ impl<'a> PageGround<'a> {
         self.charge(1)
     }
 
-    fn charge(&mut self, steps: u64) -> bool {
+    /// Counts several looks.
+    pub(super) fn charge(&mut self, steps: u64) -> bool {
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
     }

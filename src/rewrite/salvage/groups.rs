@@ -219,7 +219,8 @@ fn divisions(
     Ok(out)
 }
 
-/// Adds all ways in which the leaves after those of `chunks` can have as many rows.
+/// Adds all ways in which the leaves after those of `chunks` can have as many rows, until there are
+/// too many.
 fn others(
     ground: &mut PageGround<'_>,
     chunks: Vec<Range<usize>>,
@@ -235,12 +236,24 @@ fn others(
             continue;
         }
         let ChunkEnds { ends, is_out_of_pages } = chunk_ends(ground, end, chunks.len(), rows)?;
+        let mut ways = ends.len() + usize::from(is_out_of_pages);
+        let mut chunks = Some(chunks);
+        // Each way but the last has a copy, which counts as a look at each of its chunks: what all
+        // ways hold is bounded as looks are.
+        let mut copy = |ground: &mut PageGround<'_>| {
+            ways -= 1;
+            match ways {
+                0 => chunks.take(),
+                _ => chunks.as_ref().filter(|of| ground.charge(of.len() as u64)).cloned(),
+            }
+        };
         for next in ends {
-            let mut chunks = chunks.clone();
+            let Some(mut chunks) = copy(ground) else { return Ok(()) };
             chunks.push(end..next);
             open.push(chunks);
         }
         if is_out_of_pages {
+            let Some(chunks) = copy(ground) else { return Ok(()) };
             out.push(Division { rows, chunks, is_complete: false });
         }
     }
