@@ -261,5 +261,10 @@ fn prepare(
     let key_values = inputs.footer.key_value_metadata.as_deref().unwrap_or_default();
     let key_values = KeyValue::copied_all(key_values)?;
     let encoder = RowGroupEncoder::with_schema(schema.clone(), parsed, key_values, options);
-    Ok(Prepared { readers, schema, encoder: encoder.map_err(not_written)? })
+    let encoder = encoder.map_err(not_written)?;
+    let encoder = match &settings.options.geo {
+        Some(geo) => encoder.with_geo(geo.clone())?,
+        None => encoder,
+    };
+    Ok(Prepared { readers, schema, encoder })
 }

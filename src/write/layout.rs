@@ -14,6 +14,7 @@ use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
 use crate::format::{FILE_VERSION, FileMetaData, KeyValue, RowGroup, SortingColumn};
+use crate::geo::GeoOptions;
 use crate::limits::Growth;
 use crate::memory;
 use crate::schema::{
@@ -222,11 +223,25 @@ impl FileLayout {
         let (row_groups, schema) = (Arc::new(layout), Arc::new(schema));
         let (variants, inferences) = (Vec::new(), Vec::new());
         let layout = Self { row_groups, schema, key_values, options, variants, inferences };
-        // What the key geo cannot state is known before the first row.
-        if layout.options.geo.is_some() {
-            layout.metadata(0, Vec::new())?;
-        }
+        layout.check_geo()?;
         Ok(layout)
+    }
+
+    /// Checks before the first row that the key `geo` can be stated.
+    fn check_geo(&self) -> Result<()> {
+        match self.options.geo {
+            Some(_) => self.metadata(0, Vec::new()).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// States the key `geo`.
+    ///
+    /// # Errors
+    /// As [`WriteOptions::with_geo`] has them.
+    pub(crate) fn state_geo(&mut self, geo: GeoOptions) -> Result<()> {
+        self.options.geo = Some(geo);
+        self.check_geo()
     }
 
     /// The footer of a file with these row groups, before anything of it is protected.

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
+use crate::geo::GeoOptions;
 use crate::io::{EncodeThreads, InFlight};
 use crate::schema::Schema;
 use crate::variant::VariantShape;
@@ -84,6 +85,16 @@ impl RowGroupEncoder {
     /// The shapes that the VARIANT columns are shredded into, by the names of the columns.
     pub fn shapes(&self) -> Vec<(String, VariantShape)> {
         self.file.shapes()
+    }
+
+    /// States the key `geo`, as by [`WriteOptions::with_geo`].
+    ///
+    /// # Errors
+    /// `Usage` if there is no geometry column, or one that is named is none; `Unsupported` if the
+    /// key cannot state a coordinate system or edges.
+    pub(crate) fn with_geo(mut self, geo: GeoOptions) -> Result<Self> {
+        self.file.state_geo(geo)?;
+        Ok(self)
     }
 
     /// Encodes on this many threads; with 1, on the calling thread, else on other threads. Default:

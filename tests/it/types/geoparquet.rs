@@ -15,7 +15,7 @@ use marquetry::geo::{Edges, GeoColumn, GeoCovering, GeoCrs, GeoMetadata, GeoOpti
 use marquetry::io::{Outcome, WriteSink};
 use marquetry::read::PageIndexUse;
 use marquetry::rewrite::Rewrite;
-use marquetry::{ErrorKind, Reader, WriteOptions, col};
+use marquetry::{ErrorKind, Reader, SortColumn, WriteOptions, col};
 
 use super::geometry::{geometry, outcomes, point, wkb, write};
 use crate::support::read_with;
@@ -392,6 +392,49 @@ fn the_key_is_written_from_types_and_statistics() {
     assert_eq!(rewrite(Rewrite::new([part.clone()])).geometry_types, ["Point"]);
     let both = rewrite(Rewrite::new([part, reader]));
     assert_eq!(both.bbox.map(|bbox| (bbox.xmin, bbox.xmax)), Some((-7.0, 299.0)));
+}
+
+#[test]
+fn the_key_of_rows_that_are_written_anew_is_of_all_of_them() {
+    let of = |from: u32, geo: Option<GeoOptions>| {
+        let points: Vec<_> = (from..from + 20).map(|x| Some(point(f64::from(x), 1.0))).collect();
+        let table = typed(&points, Edges::Planar, &points);
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..20).map(|id| id * 2)));
+        let mut fields = table.schema().fields().to_vec();
+        fields.push(Arc::new(Field::new("id", DataType::Int64, false)));
+        let columns = table.columns().iter().cloned().chain([ids]).collect();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("a table");
+        let options = WriteOptions::new().with_row_group_rows(10);
+        let options = geo.into_iter().fold(options, WriteOptions::with_geo);
+        Reader::new(write(&batch, options).1).expect("a file")
+    };
+    let by_id = || [SortColumn::ascending("id")];
+    for has_key in [[true, true], [true, false], [false, true], [false, false]] {
+        let files = [0, 100].into_iter().zip(has_key);
+        let files: Vec<Reader> =
+            files.map(|(from, has)| of(from, has.then(GeoOptions::new))).collect();
+        let geo = GeoOptions::new().with_primary_column("geom");
+        let options = || WriteOptions::new().with_row_group_rows(7).with_geo(geo.clone());
+        let rewrite = || Rewrite::new(files.clone()).options(options());
+        for (name, rewrite) in [
+            ("copied", rewrite()),
+            ("regrouped", rewrite().regroup(true)),
+            ("sorted", rewrite().sort_by(by_id())),
+            ("sorted by row group", rewrite().sort_row_groups_by(by_id())),
+            ("merged", rewrite().merge_by(by_id())),
+        ] {
+            let mut out = Vec::new();
+            rewrite.run(WriteSink(&mut out)).expect("a file");
+            let geo = key_of(&Reader::new(Bytes::from(out)).expect("a file"));
+            let bbox = geo.columns["geom"].bbox.as_ref().map(|bbox| (bbox.xmin, bbox.xmax));
+            assert_eq!(bbox, Some((0.0, 119.0)), "{name}, {has_key:?}");
+        }
+        // What the key cannot state is no fault of a type.
+        let other = WriteOptions::new().with_geo(GeoOptions::new().with_primary_column("other"));
+        let refused = Rewrite::new(files.clone()).options(other).regroup(true);
+        let refused = refused.run(WriteSink(Vec::new())).expect_err("no such column");
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+    }
 }
 
 #[test]
