@@ -158,6 +158,9 @@ impl<S: Sink> Splicer<'_, S> {
         mut old: RowGroup,
     ) -> Result<(RowGroup, Vec<CopiedChunk>)> {
         let input = self.file(0)?;
+        if self.decisions.forgets_order {
+            old.sorting_columns = None;
+        }
         let mut kept = memory::vec_for(old.columns.len())?;
         for (leaf, chunk) in old.columns.iter_mut().enumerate() {
             let has_bounds = input.is_ordered.get(leaf).copied().unwrap_or(false);

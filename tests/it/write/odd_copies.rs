@@ -80,6 +80,22 @@ fn a_file_is_appended_to_only_if_it_is_the_one_that_was_opened() {
 }
 
 #[test]
+fn row_groups_that_stay_where_they_are_forget_their_order_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.parquet");
+    let options = || WriteOptions::new().with_sort_order([SortColumn::ascending("id")]);
+    let file = write(&numbers(), options());
+    std::fs::write(&path, &file).unwrap();
+    let append = Rewrite::new([Reader::open(&path).unwrap(), open(&file)]).forget_order(true);
+    assert!(append.kept_bytes().unwrap().is_some());
+    append.append_to(&path).unwrap();
+    let new = Reader::open(&path).unwrap();
+    let metadata = new.metadata().index().to_file_meta_data().unwrap();
+    assert!(metadata.row_groups.iter().all(|group| group.sorting_columns.is_none()));
+    assert_eq!(rows(new).num_rows(), 2_000);
+}
+
+#[test]
 fn a_column_that_is_encoded_keeps_its_codec() {
     let codecs = [
         Compression::Uncompressed,
