@@ -22,7 +22,7 @@ use crate::schema::{
     ArrowOptions, Leaf, MatchBy, Projection, Schema, arrow_fields, schema_like, to_arrow,
 };
 use crate::write::row_group::batch_bytes;
-use crate::write::{EncodedChunk, WriteOptions};
+use crate::write::{EncodedChunk, EncoderContext, WriteOptions};
 use crate::writer::RowGroupEncoder;
 
 /// Encodes columns of row groups.
@@ -30,13 +30,16 @@ pub(super) struct ColumnEncoders<'a> {
     inputs: &'a Inputs<'a>,
     options: &'a WriteOptions,
     budget: Budget,
+    /// The buffers of all encoders: one encodes at a time.
+    context: Arc<EncoderContext>,
     /// By column, and the codec that its chunk had.
     encoders: Vec<((usize, Option<CompressionCodec>), RowGroupEncoder)>,
 }
 
 impl<'a> ColumnEncoders<'a> {
     pub(super) fn new(inputs: &'a Inputs<'a>, options: &'a WriteOptions, budget: &Budget) -> Self {
-        Self { inputs, options, budget: budget.clone(), encoders: Vec::new() }
+        let context = Arc::new(EncoderContext::of_memory(options.memory.min(budget.cap())));
+        Self { inputs, options, budget: budget.clone(), context, encoders: Vec::new() }
     }
 
     /// The chunks of a column, and the memory that they hold.
@@ -60,6 +63,7 @@ impl<'a> ColumnEncoders<'a> {
             Some((_, encoder)) => encoder.clone(),
             None => {
                 let encoder = encoder(inputs, new, codec, schema, self.options)?;
+                let encoder = encoder.with_context(&self.context);
                 memory::push(&mut self.encoders, ((column, codec), encoder.clone()))?;
                 encoder
             }

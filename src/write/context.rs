@@ -22,6 +22,11 @@ impl EncoderContext {
         Self { free_lists: FreeLists::new(max), sealers: Mutex::default() }
     }
 
+    /// For encoders that may hold this much memory.
+    pub(crate) fn of_memory(memory: u64) -> Self {
+        Self::new(memory / POOL_SHARE)
+    }
+
     /// A sealer, to be given back.
     ///
     /// # Errors
@@ -50,3 +55,7 @@ impl EncoderContext {
         self.sealers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The part of the memory that is kept to be used again, because the shares of the rows and of what
+/// they become leave more than that over.
+const POOL_SHARE: u64 = 16;

@@ -195,7 +195,7 @@ impl FileLayout {
                 mark_dictionaries(field, shape, &mut settings);
             }
         }
-        let context = EncoderContext::new(options.memory / POOL_SHARE);
+        let context = Arc::new(EncoderContext::of_memory(options.memory));
         let mut tops = memory::vec_for(leaves.len())?;
         for (top, shape) in mapping.shapes.iter().enumerate() {
             shape.for_each_leaf(&mut |_, _| tops.push(top));
@@ -242,6 +242,13 @@ impl FileLayout {
     pub(crate) fn state_geo(&mut self, geo: GeoOptions) -> Result<()> {
         self.options.geo = Some(geo);
         self.check_geo()
+    }
+
+    /// Shares buffers with other layouts; before any row group is encoded.
+    pub(crate) fn share_context(&mut self, context: &Arc<EncoderContext>) {
+        if let Some(layout) = Arc::get_mut(&mut self.row_groups) {
+            layout.context = context.clone();
+        }
     }
 
     /// The footer of a file with these row groups, before anything of it is protected.
@@ -455,7 +462,3 @@ fn holds_dictionary(data_type: &DataType) -> bool {
 /// more than all other fields take.
 const LEAF_BYTES: usize = 64;
 const FOOTER_BYTES: usize = 256;
-
-/// The part of the memory that is kept to be used again, because the shares of the rows and of what
-/// they become leave more than that over.
-const POOL_SHARE: u64 = 16;

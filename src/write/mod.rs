@@ -39,6 +39,7 @@ pub use report::{ColumnReport, RowGroupReport};
 pub(crate) use row_group::EncodedRowGroup;
 
 pub(crate) use column::{EncodedChunk, Parallelism, SingleThread};
+pub(crate) use context::EncoderContext;
 pub(crate) use encrypt::{ModuleSealer, RowGroupEncryption};
 pub(crate) use file::FileAssembler;
 pub(crate) use footer::{IndexWriter, footer, magic, state_paths};

@@ -37,7 +37,7 @@ pub(crate) struct RowGroupLayout {
     /// How the rows are sorted, as the caller says.
     pub(crate) sorting: Option<CheckedSortOrder>,
     /// Buffers and codec tables that the chunks share.
-    pub(crate) context: EncoderContext,
+    pub(crate) context: Arc<EncoderContext>,
     /// How the leaves are protected, if anything is encrypted.
     pub(crate) protections: Option<Vec<LeafProtection>>,
 }
@@ -89,7 +89,7 @@ pub(crate) fn encode_leaf(
     parallelism: &dyn Parallelism,
 ) -> Result<EncodedChunk> {
     let (leaf, settings) = (&layout.leaves[leaf], &layout.settings[leaf]);
-    let context = &layout.context;
+    let context = &*layout.context;
     ChunkEncoder { column, leaf, settings, rows, context, parallelism }.encode()
 }
 

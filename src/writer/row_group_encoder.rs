@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::format::KeyValue;
@@ -10,7 +11,7 @@ use crate::geo::GeoOptions;
 use crate::io::{EncodeThreads, InFlight};
 use crate::schema::Schema;
 use crate::variant::VariantShape;
-use crate::write::{EncodedRowGroup, FileLayout, PendingRowGroup, WriteOptions};
+use crate::write::{EncodedRowGroup, EncoderContext, FileLayout, PendingRowGroup, WriteOptions};
 
 /// Encodes row groups of one schema: on any thread, for one file or for many. Cheap to clone.
 ///
@@ -97,6 +98,13 @@ impl RowGroupEncoder {
         Ok(self)
     }
 
+    /// Shares buffers with other encoders.
+    #[must_use]
+    pub(crate) fn with_context(mut self, context: &Arc<EncoderContext>) -> Self {
+        self.file.share_context(context);
+        self
+    }
+
     /// Encodes on this many threads; with 1, on the calling thread, else on other threads. Default:
     /// all cores.
     ///
@@ -110,7 +118,7 @@ impl RowGroupEncoder {
     /// Encodes on the caller's pool.
     #[cfg(feature = "parallel")]
     #[must_use]
-    pub fn with_pool(mut self, pool: std::sync::Arc<rayon::ThreadPool>) -> Self {
+    pub fn with_pool(mut self, pool: Arc<rayon::ThreadPool>) -> Self {
         self.threads = EncodeThreads::Pool(crate::io::Pool::Own(pool));
         self
     }
