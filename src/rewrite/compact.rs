@@ -13,7 +13,7 @@
 //! old folder, which the next run asks about, because others may have added files to it after it
 //! was listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -235,9 +235,9 @@ impl Compact {
         if joins.is_empty() {
             return Ok(done);
         }
-        let joined =
-            |path: &Path| joins.iter().flat_map(|join| &join.files).any(|file| file.path == path);
-        let beside = tree.link_beside(&joined)?;
+        let joined: HashSet<&Path> =
+            joins.iter().flat_map(|join| &join.files).map(|file| file.path.as_path()).collect();
+        let beside = tree.link_beside(&|path| joined.contains(path))?;
         for join in &joins {
             let sink = PathSink::create(beside.path().join(&join.output))?;
             done.bytes += join.rewrite.run(sink)?.bytes;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 pub(super) struct FolderTree {
     /// Without symbolic links on the way.
     root: PathBuf,
+    /// Sorted by their paths.
     entries: Vec<(PathBuf, EntryKind)>,
 }
 
@@ -229,7 +230,7 @@ fn move_new(tree: &FolderTree, old: &Path) -> bool {
     let Ok(now) = FolderTree::read(old) else { return false };
     let mut is_moved = true;
     for (within, kind) in &now.entries {
-        if tree.entries.iter().any(|(known, _)| known == within) {
+        if tree.entries.binary_search_by(|(known, _)| known.cmp(within)).is_ok() {
             continue;
         }
         let (from, to) = (old.join(within), tree.root.join(within));
