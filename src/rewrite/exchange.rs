@@ -124,10 +124,19 @@ impl FolderTree {
         };
         let path = parent.join(format!(".{}.compact", name.to_string_lossy()));
         let of_root = lock(&self.root)?;
-        remove_abandoned(&path)?;
         if let Some(old) = aside(&self.root).filter(|aside| aside.exists()) {
-            return Err(left_behind(&old));
+            return Err(left_aside(&old));
         }
+        // A process that was killed after it had exchanged the folders leaves it in the new one,
+        // which later would pass for a folder that is only being made.
+        let marker = self.root.join(MARKER);
+        match fs::remove_file(&marker) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("removing what was left", e, &marker));
+            }
+            _ => {}
+        }
+        remove_abandoned(&path)?;
         let making = |e| failed("making a folder beside it", e, &path);
         fs::create_dir(&path).map_err(making)?;
         let locks = [of_root, lock(&path)?];
@@ -194,6 +203,16 @@ fn left_behind(path: &Path) -> Error {
     Error::usage(format_args!(
         "{}: the old folder, which a killed process could not remove; if nothing was added to the \
          folder while that ran, it can go",
+        path.display()
+    ))
+}
+
+/// A folder that was renamed out of the way, while another may have been made in its place.
+fn left_aside(path: &Path) -> Error {
+    Error::usage(format_args!(
+        "{}: the folder as it was before a process was killed that renamed it; it may be the only \
+         copy of its files: look which of them the folder lacks, and move these there, before it \
+         goes",
         path.display()
     ))
 }
@@ -412,8 +431,32 @@ mod tests {
         fs::write(beside.join(MARKER), "").unwrap();
         drop(tree.link_beside(&|_| false).unwrap());
         assert!(!beside.exists());
+        // What was renamed out of the way may be the only copy: nothing is removed then.
+        fs::create_dir(&beside).unwrap();
+        fs::write(beside.join(MARKER), "").unwrap();
         fs::create_dir(aside(&folder).unwrap()).unwrap();
         assert_eq!(kind(tree.link_beside(&|_| false)), ErrorKind::Usage);
+        assert!(beside.exists());
+    }
+
+    #[test]
+    fn a_marker_that_a_kill_left_in_the_new_folder_does_not_pass_to_the_old_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        // Killed after the exchange.
+        fs::write(folder.join(MARKER), "").unwrap();
+        let tree = FolderTree::read(&folder).unwrap();
+        let mut beside = tree.link_beside(&|_| false).unwrap();
+        assert!(beside.path().join(MARKER).exists());
+        fs::write(folder.join("late.parquet"), "late").unwrap();
+        // Killed after the next one, before what came late was moved.
+        let old = beside.path().to_owned();
+        change_places(&folder, &old).unwrap();
+        beside.is_needed = true;
+        drop(beside);
+        assert_eq!(remove_abandoned(&old).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(fs::read_to_string(old.join("late.parquet")).unwrap(), "late");
     }
 
     #[test]
