@@ -125,6 +125,11 @@ fn by_bytes(extents: &[Extent], size: u64) -> Result<Vec<u64>> {
         let each = rows.div_ceil(pieces).max(1);
         let inner = (1..pieces).map(|piece| start.saturating_add(piece.saturating_mul(each)));
         cuts.extend(inner.filter(|cut| *cut < extent.rows.end));
+        // With the last part.
+        let parts = cuts.len() as u64 + 1;
+        if parts > MAX_PARTS {
+            return Err(too_many(parts));
+        }
         if pieces > 1 {
             held = extent.bytes / pieces;
         }
@@ -163,3 +168,25 @@ fn too_many(parts: u64) -> Error {
 
 /// Maximum parts of a file.
 const MAX_PARTS: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn parts_of_all_row_groups_count_together() {
+        let half = MAX_PARTS / 2;
+        let extents = |row_groups: u64| {
+            let extent = |at| Extent { rows: at * half..(at + 1) * half, bytes: half };
+            (0..row_groups).map(extent).collect::<Vec<_>>()
+        };
+        assert_eq!(by_bytes(&extents(2), 1).unwrap().len() as u64, MAX_PARTS);
+        assert_eq!(by_bytes(&extents(3), 1).unwrap_err().kind(), ErrorKind::Usage);
+        // So do whole row groups.
+        let one = |at| Extent { rows: at..at + 1, bytes: 1 };
+        let many: Vec<Extent> = (0..=MAX_PARTS).map(one).collect();
+        assert_eq!(by_bytes(&many, 1).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(by_bytes(&many, 2).unwrap().len() as u64, MAX_PARTS / 2 + 1);
+    }
+}
