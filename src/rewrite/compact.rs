@@ -116,7 +116,26 @@ struct SmallFile {
     path: PathBuf,
     bytes: u64,
     modified: Option<SystemTime>,
+    permissions: fs::Permissions,
     reader: Reader,
+}
+
+/// Makes an empty file with the permissions that all of the old ones have.
+#[cfg(unix)]
+fn make_empty(path: &Path, old: &[SmallFile]) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let modes = old.iter().map(|file| file.permissions.mode());
+    let mode = modes.fold(0o666, |all, mode| all & mode);
+    let made = fs::File::create_new(path)
+        .and_then(|file| file.set_permissions(fs::Permissions::from_mode(mode)));
+    made.map_err(|e| Error::io("creating the file", e).at_file(path.display().to_string()))
+}
+
+/// Here the permissions of a file are those of its folder.
+#[cfg(not(unix))]
+fn make_empty(_path: &Path, old: &[SmallFile]) -> Result<()> {
+    let _ = old.iter().map(|file| &file.permissions);
+    Ok(())
 }
 
 /// The files of a folder that have one schema, in the order of their names.
@@ -239,7 +258,10 @@ impl Compact {
             joins.iter().flat_map(|join| &join.files).map(|file| file.path.as_path()).collect();
         let beside = tree.link_beside(&|path| joined.contains(path))?;
         for join in &joins {
-            let sink = PathSink::create(beside.path().join(&join.output))?;
+            let path = beside.path().join(&join.output);
+            // The sink gives the file that is written the permissions of the one that is there.
+            make_empty(&path, &join.files)?;
+            let sink = PathSink::create(&path)?;
             done.bytes += join.rewrite.run(sink)?.bytes;
             done.files_joined += join.files.len();
             done.files_made += 1;
@@ -302,6 +324,7 @@ impl Compact {
             return Ok(None);
         }
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+        let permissions = metadata.permissions();
         let reader = (self.open)(&whole)?;
         if !reader.read_options().shared_bytes {
             // Its row groups may be copied one by one.
@@ -311,7 +334,7 @@ impl Compact {
         let closed = Reader::with_metadata(ReopenedFile::new(&whole)?, reader.metadata().clone())?;
         let reader =
             closed.options(reader.read_options().clone()).file_name(whole.display().to_string());
-        Ok(Some(SmallFile { path: path.to_owned(), bytes, modified, reader }))
+        Ok(Some(SmallFile { path: path.to_owned(), bytes, modified, permissions, reader }))
     }
 
     /// Files in a row that are together not larger than the size.
@@ -395,6 +418,28 @@ mod tests {
         assert_eq!(changed.collect::<Vec<_>>(), [false, true, false]);
         drop(tree.link_beside(&|_: &Path| false).unwrap());
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_file_permits_what_all_of_the_old_ones_permit() {
+        use std::os::unix::fs::PermissionsExt;
+        for (modes, expected) in
+            [([0o600, 0o600], 0o600), ([0o640, 0o604], 0o600), ([0o664, 0o674], 0o664)]
+        {
+            let scratch = tempfile::tempdir().unwrap();
+            let folder = scratch.path().join("data");
+            fs::create_dir(&folder).unwrap();
+            for (at, mode) in modes.into_iter().enumerate() {
+                let path = folder.join(format!("{at}.parquet"));
+                fs::copy("testdata/trips.parquet", &path).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            }
+            assert_eq!(Compact::new(&folder).run().unwrap().files_made, 1);
+            let made = fs::read_dir(&folder).unwrap().next().unwrap().unwrap();
+            let mode = made.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, expected, "{modes:?} became {mode:o}");
+        }
     }
 
     /// A file of sorted numbers in row groups of 50 rows.
