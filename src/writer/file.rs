@@ -230,7 +230,7 @@ impl<S: Sink> Writer<S> {
         let (pieces, report) = self.file.end()?;
         pieces.into_iter().try_for_each(|bytes| self.sink.write(bytes))?;
         self.sink.finish()?;
-        self.side_footer = None;
+        self.side_footer.take().into_iter().for_each(SideFooter::finish);
         Ok(report)
     }
 

@@ -39,6 +39,12 @@ impl SideFooter {
         self.written = row_groups;
         Ok(())
     }
+
+    /// Removes the file when the one that it tells of is whole, also that of a process which was
+    /// killed before.
+    pub(super) fn finish(mut self) {
+        self.written = self.written.max(1);
+    }
 }
 
 impl Drop for SideFooter {

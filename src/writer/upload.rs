@@ -235,8 +235,10 @@ impl<S: AsyncSink> AsyncWriter<S> {
         let (_, (pieces, report)) = self.work(file, end).await?;
         self.send(pieces).await?;
         match self.sink.finish().await {
-            // A side footer goes with the writer.
-            Ok(()) => Ok(report),
+            Ok(()) => {
+                self.side_footer.take().into_iter().for_each(SideFooter::finish);
+                Ok(report)
+            }
             Err(e) => Err(self.fail(e).await),
         }
     }

@@ -424,6 +424,17 @@ fn a_killed_export_loses_the_row_groups_since_the_last_side_footer() {
     assert!(side.exists());
     writer.finish().expect("a file");
     assert!(!side.exists(), "a whole file needs none");
+    // Nor does it need that of a process which was killed before.
+    for rows_before in [0, 10] {
+        std::fs::write(&side, "of another").expect("a side footer");
+        let schema = rows(0, 1).schema();
+        let writer = Writer::new(WriteSink(Vec::new()), schema, WriteOptions::new());
+        let mut writer = writer.expect("a writer").with_side_footer(&side, 5);
+        writer.write(&rows(0, rows_before)).expect("rows");
+        assert!(side.exists());
+        writer.finish().expect("a file");
+        assert!(!side.exists(), "a whole file needs none");
+    }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
