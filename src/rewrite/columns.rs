@@ -82,6 +82,8 @@ impl<'a> Columns<'a> {
     /// # Errors
     /// `Usage` if there are several.
     pub(super) fn named(&self, name: &str) -> Result<Option<&TopLevelColumn>> {
+        #[cfg(test)]
+        crate::steps::add(self.list.len());
         let mut found = self.list.iter().filter(|column| self.name(column) == Some(name));
         let first = found.next();
         match found.next() {
