@@ -14,6 +14,7 @@ mod splicer;
 mod chunks;
 mod indexes;
 mod merged;
+mod old_footers;
 mod run;
 
 pub(super) use splicer::Splicer;

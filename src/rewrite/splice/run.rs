@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::old_footers::OldFooters;
 use super::splicer::{ChunkOrigin, CopiedChunk, NewPlaces, Splicer};
 use crate::error::{Error, Result, Spec};
 use crate::format::{ColumnChunk, FileMetaData, RowGroup, SortingColumn};
@@ -24,6 +25,8 @@ impl<S: Sink> Splicer<'_, S> {
             _ => self.out.has(kept),
         }
         let (mut copied, mut rows) = (Vec::new(), 0u64);
+        let spliced = self.inputs.files.iter().filter(|file| file.merged_with.is_none());
+        let mut footers = OldFooters::new(spliced.map(Input::footer));
         for (at, file) in self.inputs.files.iter().enumerate() {
             let place = |e: Error| file.reader.name(e);
             if let Some(merged) = &file.merged_with {
@@ -36,16 +39,13 @@ impl<S: Sink> Splicer<'_, S> {
                 }
                 continue;
             }
-            // As thrift, as structs, and in the new footer.
-            let footer_len = file.footer().index().byte_len();
-            let _footer = self.budget.take_for("a footer", footer_len.saturating_mul(4))?;
-            let old = file.footer().index().to_file_meta_data().map_err(place)?;
+            let old = footers.get(file.footer(), &self.budget).map_err(place)?;
             for part in &file.row_groups {
                 let ordinal = part.ordinal;
                 rows = rows
                     .checked_add(part.rows)
                     .ok_or_else(|| Error::usage("more than 2^64 rows"))?;
-                let old = old.row_groups.get(ordinal).map(RowGroup::copied).transpose()?;
+                let old = old.metadata.row_groups.get(ordinal).map(RowGroup::copied).transpose()?;
                 let old = old.unwrap_or_default();
                 let new = metadata.row_groups.len();
                 let done = match kept > 0 && at == 0 {
