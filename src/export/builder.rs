@@ -144,7 +144,9 @@ impl Export {
     /// Whether to write a file `_metadata` with the row groups of all files, so that readers can
     /// plan a scan without opening each file. [`Reader::files_below`](crate::Reader::files_below)
     /// reads it, as pyarrow and Dask do. It is not written if there are no rows. polars 2.1 refuses
-    /// to scan a folder that has such a file; it reads `folder/*.parquet`.
+    /// to scan a folder that has such a file; it reads `folder/*.parquet`. Files that are encrypted
+    /// have none (`Unsupported`), nor those whose VARIANT shapes are
+    /// [inferred](crate::variant::VariantShredding::Infer): their schemas may differ.
     #[must_use]
     pub fn summary(mut self, summary: bool) -> Self {
         self.summary = summary;

@@ -145,6 +145,11 @@ impl ExportRun {
         let share = target.take_share(of_file);
         let schema = partitioning.as_ref().map_or(export.schema, |of| of.schema.clone());
         let encoder = RowGroupEncoder::new(schema, export.options.with_memory(share))?;
+        if export.summary && encoder.infers_shapes() {
+            // Each file may have another schema.
+            let what = "a summary of files whose VARIANT shapes are inferred";
+            return Err(Error::unsupported(what, "give the shapes, or leave the summary out"));
+        }
         Ok(Self {
             encoder: if alone { encoder.with_threads(1)? } else { encoder },
             target,

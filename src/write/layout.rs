@@ -244,6 +244,11 @@ impl FileLayout {
         self.check_geo()
     }
 
+    /// Whether a shape is inferred from the first rows of each file.
+    pub(crate) fn infers_shapes(&self) -> bool {
+        !self.inferences.is_empty()
+    }
+
     /// Shares buffers with other layouts; before any row group is encoded.
     pub(crate) fn share_context(&mut self, context: &Arc<EncoderContext>) {
         if let Some(layout) = Arc::get_mut(&mut self.row_groups) {

@@ -105,6 +105,11 @@ impl RowGroupEncoder {
         self
     }
 
+    /// Whether a VARIANT column of a file gets a shape that its first rows tell.
+    pub(crate) fn infers_shapes(&self) -> bool {
+        self.file.infers_shapes()
+    }
+
     /// Encodes on this many threads; with 1, on the calling thread, else on other threads. Default:
     /// all cores.
     ///

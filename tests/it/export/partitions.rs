@@ -7,10 +7,11 @@ use std::sync::Arc;
 use fastrand::Rng;
 use marquetry::arrow_array::types::Int32Type;
 use marquetry::arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array,
     DictionaryArray, Float32Array, Float64Array, Int64Array, RecordBatch, RunArray, StringArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    StructArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
+use marquetry::arrow_schema::{DataType, Field, Schema};
 use marquetry::{Error, ErrorKind, Export, ExportedFile, Reader, WriteOptions};
 
 use crate::support::numbered::names;
@@ -224,6 +225,39 @@ fn what_cannot_be_partitioned_by_is_refused_and_leaves_nothing() {
         error(&|export| export.summary(true).file_name(|_| "_metadata".into())),
         ErrorKind::Usage
     );
+}
+
+#[test]
+fn a_summary_of_files_that_may_differ_is_refused_before_any_is_written() {
+    use marquetry::variant::{VariantArray, VariantBuilder, VariantInference, VariantShredding};
+    let variants = |append: &dyn Fn(&mut VariantBuilder)| {
+        let mut builder = VariantBuilder::new();
+        append(&mut builder);
+        let (metadata, value) = builder.finish().unwrap().into_parts();
+        let parts = [metadata, value].map(|part| {
+            Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(part, 50))) as ArrayRef
+        });
+        let fields = ["metadata", "value"].map(|name| Field::new(name, DataType::Binary, false));
+        let group = StructArray::new(fields.to_vec().into(), parts.to_vec(), None);
+        let field = VariantArray::field("v", false).with_data_type(group.data_type().clone());
+        RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(group)]).unwrap()
+    };
+    let numbers = variants(&|builder| builder.append(7i64).unwrap());
+    let texts = variants(&|builder| builder.append("seven").unwrap());
+    let run = |pattern: &str, summary: bool| {
+        let infer = VariantShredding::Infer(VariantInference::new());
+        let folder = tempfile::tempdir().unwrap();
+        let export = Export::to(folder.path(), numbers.schema()).unwrap().summary(summary);
+        let export = export.options(WriteOptions::new().with_shredding(pattern, infer)).threads(1);
+        let streams = [&numbers, &texts].map(|batch| [Ok::<_, Error>(batch.clone())].into_iter());
+        let progress = export.progress().clone();
+        let done = export.run(streams).map(|files| files.len()).map_err(|error| error.kind());
+        (done, progress.rows())
+    };
+    let (refused, rows) = run("v", true);
+    assert!(matches!(refused, Err(ErrorKind::Unsupported(_))), "{refused:?}");
+    assert_eq!(rows, 0);
+    assert_eq!(run("v", false), (Ok(2), 100));
 }
 
 #[test]
