@@ -3,8 +3,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
 
 use crate::error::Result;
 use crate::rows::interleave;
@@ -167,10 +167,16 @@ impl Iterator for MergedRows {
     }
 }
 
-/// A batch with this schema, whose types it has.
+/// A batch with this schema, whose types it has. Other metadata of its schema, such as a key of the
+/// file that it is of, are left out.
 pub(in crate::rewrite) fn like(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if Arc::ptr_eq(&batch.schema(), schema) || batch.schema() == *schema {
+    let own = batch.schema();
+    if Arc::ptr_eq(&own, schema) || own == *schema {
         return Ok(batch);
     }
+    let own = Schema::new_with_metadata(own.fields().clone(), schema.metadata().clone());
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().to_vec();
+    let batch = RecordBatch::try_new_with_options(Arc::new(own), columns, &rows)?;
     Ok(batch.with_schema(schema.clone())?)
 }
