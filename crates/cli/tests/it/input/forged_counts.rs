@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
-use marquetry::format::{FileMetaData, Thrift as _};
+use marquetry::format::FileMetaData;
 
-use crate::support::close;
 use crate::support::folder::Folder;
 
 /// Makes `name`, a file of three columns with its footer changed.
@@ -14,14 +13,7 @@ fn forged(folder: &Folder, name: &str, change: impl FnOnce(&mut FileMetaData)) {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
     let columns = ["a", "b", "c"].map(|column| (column, numbers.clone()));
     folder.columns(name, columns.into());
-    let reader = marquetry::Reader::open(folder.path(name)).expect("a file");
-    let mut footer = reader.metadata().index().to_file_meta_data().expect("a footer");
-    change(&mut footer);
-    let mut file = folder.content_of(name);
-    let end = file.len() - 8;
-    let footer_len = u32::from_le_bytes(*file[end..].first_chunk().expect("a length")) as usize;
-    file.truncate(end - footer_len);
-    folder.put(name, close(file, &footer.to_thrift()));
+    folder.change_footer(name, change);
 }
 
 /// The same of no columns, with row groups that state these numbers of rows.

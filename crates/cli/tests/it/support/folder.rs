@@ -6,10 +6,11 @@ use std::process::{Command, Output, Stdio};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::DataType;
+use marquetry::format::{FileMetaData, Thrift as _};
 use marquetry::{Reader, Writer};
 use serde_json::Value;
 
-use crate::support::testdata;
+use crate::support::{close, testdata};
 
 /// `marq`, with nothing on its standard input, on a screen of unknown width.
 pub fn marq(args: &[&str]) -> Command {
@@ -84,6 +85,26 @@ impl Folder {
         bytes[len - 8 - footer..][..20].fill(0xFF);
         self.put(copy, bytes);
         (len, footer)
+    }
+
+    /// Changes the footer of a file.
+    pub fn change_footer(&self, name: &str, change: impl FnOnce(&mut FileMetaData)) {
+        self.change_footer_bytes(name, |footer| {
+            let (mut metadata, _) = FileMetaData::from_thrift(footer).expect("a footer");
+            change(&mut metadata);
+            *footer = metadata.to_thrift();
+        });
+    }
+
+    /// Changes the bytes of the footer of a file.
+    pub fn change_footer_bytes(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut file = self.content_of(name);
+        let end = file.len() - 8;
+        let len = u32::from_le_bytes(*file[end..].first_chunk().expect("a length")) as usize;
+        file.truncate(end);
+        let mut footer = file.split_off(end - len);
+        change(&mut footer);
+        self.put(name, close(file, &footer));
     }
 
     /// Makes a Parquet file with these columns, which may have nulls.
