@@ -1,7 +1,8 @@
 //! Metadata as spans: a struct of the compact protocol, field by field.
 //!
 //! Spec: `thrift-compact-protocol.md`, `parquet.thrift`. Names and types are those that the structs
-//! of `format` describe; fields that they do not know are walked by their wire types.
+//! of `format` describe; fields that they do not know are walked by their wire types. Trap: these
+//! may be nested as deep as they are long, and the spans are walked recursively.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -96,13 +97,20 @@ struct Fields {
     cutter: Cutter,
     of: Option<&'static StructDescription>,
     context: Context,
+    /// How many values are around the fields that no description knows.
+    unknown_depth: u32,
     last: i16,
     is_done: bool,
 }
 
 impl Fields {
     fn new(cutter: Cutter, of: Option<&'static StructDescription>, context: Context) -> Self {
-        Self { cutter, of, context, last: 0, is_done: false }
+        Self { cutter, of, context, unknown_depth: 0, last: 0, is_done: false }
+    }
+
+    /// The same, inside this many values that no description knows.
+    fn at_depth(self, unknown_depth: u32) -> Self {
+        Self { unknown_depth, ..self }
     }
 
     fn next_field(&mut self) -> Result<Span> {
@@ -122,8 +130,7 @@ impl Fields {
         };
         let place = ElementPlace { parent: self.of.map_or("", |of| of.name), field: name.clone() };
         let payload = rest.slice(header..);
-        let is_nested = matches!(field.ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT);
-        let len = match (reader.skip(field.ty), is_nested) {
+        let len = match (reader.skip(field.ty), is_nested(field.ty)) {
             (Ok(()), _) => reader.position(),
             // What is broken lies inside it.
             (Err(_), true) => rest.len(),
@@ -146,14 +153,23 @@ impl Fields {
     }
 
     fn value(&mut self, value: StoredValue) -> Span {
+        if !is_nested(value.ty) {
+            return self.scalar_span(&value);
+        }
+        // Those that are described are nested as deep as the format says.
+        let depth = self.unknown_depth + u32::from(value.description.is_none());
+        if depth > ThriftReader::MAX_DEPTH {
+            let span = self.cutter.cut(value.len, SpanKind::Unparsed, value.name);
+            return span
+                .with_text(format!("it is nested more than {} deep", ThriftReader::MAX_DEPTH));
+        }
         match value.ty {
-            wire::STRUCT => self.struct_span(value),
-            wire::LIST | wire::SET | wire::MAP => self.list_span(value),
-            _ => self.scalar_span(&value),
+            wire::STRUCT => self.struct_span(value, depth),
+            _ => self.list_span(value, depth),
         }
     }
 
-    fn struct_span(&mut self, value: StoredValue) -> Span {
+    fn struct_span(&mut self, value: StoredValue, depth: u32) -> Span {
         let of = match value.description {
             Some(Description::Struct(of)) => Some(of),
             _ => None,
@@ -164,12 +180,12 @@ impl Fields {
         span.with_parts(move |mut cutter| {
             let head =
                 (header > 0).then(|| cutter.cut(header, SpanKind::FieldHeader, "field header"));
-            let fields = Self::new(cutter, of, context.clone());
+            let fields = Self::new(cutter, of, context.clone()).at_depth(depth);
             Spans::infallible(head.into_iter().chain(fields))
         })
     }
 
-    fn list_span(&mut self, value: StoredValue) -> Span {
+    fn list_span(&mut self, value: StoredValue, depth: u32) -> Span {
         let StoredValue { len, header, payload, ty, description, name, place } = value;
         let of = match description {
             Some(Description::List(of)) => Some(*of),
@@ -195,7 +211,7 @@ impl Fields {
             };
             let head = cutter.cut(header + len, SpanKind::FieldHeader, "list header");
             let elements = ElementSpans {
-                fields: Self::new(cutter, None, context.clone()),
+                fields: Self::new(cutter, None, context.clone()).at_depth(depth),
                 ty: element,
                 of: of.filter(|of| fits(of, element)),
                 place: place.clone(),
@@ -341,13 +357,12 @@ impl Iterator for ElementSpans {
         let index = self.next;
         let payload = self.fields.cutter.rest().clone();
         let mut reader = ThriftReader::new(&payload);
-        let is_nested = matches!(self.ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT);
         let skipped = match self.ty {
             // In a list it takes a byte.
             wire::TRUE | wire::FALSE => reader.skip_bytes(1),
             ty => reader.skip(ty),
         };
-        let len = match (skipped, is_nested) {
+        let len = match (skipped, is_nested(self.ty)) {
             (Ok(()), _) => reader.position(),
             (Err(_), true) => payload.len(),
             (Err(error), false) => {
@@ -372,6 +387,11 @@ impl Iterator for ElementSpans {
         span.column = inner.column.map(|column| column.path.clone());
         Some(span)
     }
+}
+
+/// Whether values of this wire type hold others.
+fn is_nested(ty: u8) -> bool {
+    matches!(ty, wire::LIST | wire::SET | wire::MAP | wire::STRUCT)
 }
 
 /// Whether a field of this wire type is such a value.

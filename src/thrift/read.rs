@@ -75,6 +75,9 @@ pub(crate) struct Field {
 }
 
 impl<'a> ThriftReader<'a> {
+    /// How deep a value that is skipped may be nested.
+    pub(crate) const MAX_DEPTH: u32 = skip::MAX_DEPTH;
+
     /// A reader at the start of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { cursor: Cursor::new(bytes, Spec::Thrift), lossy: false }
@@ -382,8 +385,9 @@ impl<'a> ThriftReader<'a> {
                 return Error::limit(
                     LimitKind::Nesting,
                     format_args!(
-                        "the thrift value at byte {} is nested more than 64 deep",
-                        self.position()
+                        "the thrift value at byte {} is nested more than {} deep",
+                        self.position(),
+                        Self::MAX_DEPTH
                     ),
                 );
             }

@@ -8,7 +8,7 @@
 use super::wire;
 
 /// How deep an unknown value may be nested.
-const MAX_DEPTH: u32 = 64;
+pub(super) const MAX_DEPTH: u32 = 64;
 
 /// Why a value could not be passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,15 @@ use std::thread;
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::arrow_array::{Array, RecordBatch};
+use marquetry::format::*;
+use marquetry::inspect::{Inspector, SpanKind, Spans};
 use marquetry::io::WriteSink;
 use marquetry::{ErrorKind, LimitKind, Limits, Predicate, Reader, WriteOptions, Writer, col};
 
 use crate::alone;
 use crate::support::mutants::read_every_way;
 use crate::support::nests::{NESTS, Nest, deep, deepest, nested};
+use crate::support::{Chunk, close, file_with, ints, required, v1};
 
 /// The stack that all of this must fit. `MARQUETRY_STACK` is another one, to measure.
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -132,4 +135,45 @@ fn deep_predicates_are_parsed_and_evaluated_on_a_small_stack_or_refused() {
             drop(predicate.clone());
         }
     });
+}
+
+/// The depth of the deepest span, and how many could not be explained.
+fn depth_of(spans: Spans) -> (usize, usize) {
+    spans.map(Result::unwrap).fold((0, 0), |(depth, unparsed), span| {
+        let is_unparsed = usize::from(span.kind == SpanKind::Unparsed);
+        let below = span.children().map_or((0, 0), depth_of);
+        (depth.max(1 + below.0), unparsed + is_unparsed + below.1)
+    })
+}
+
+#[test]
+fn a_nested_footer_is_a_tree_as_deep_as_footers_are_read() {
+    let _alone = alone();
+    // A struct in a struct; a list in a list, in a struct.
+    for byte in [0x1C, 0x19] {
+        on_a_small_stack(move || {
+            let file = close(b"PAR1".to_vec(), &vec![byte; 100_000]);
+            let inspector = Inspector::new(Bytes::from(file)).unwrap();
+            assert!(inspector.problem().is_some());
+            let (depth, unparsed) = depth_of(inspector.footer());
+            assert!((60..80).contains(&depth), "{byte:#x}: {depth}");
+            assert_eq!(unparsed, 1, "{byte:#x}");
+        });
+    }
+    // An unknown field of a footer that is true.
+    for (levels, is_read) in [(64, true), (65, false)] {
+        let chunk = Chunk::new(Type::Int32, 1, &[v1(1, Encoding::Plain, &ints(&[7]))]);
+        let groups = vec![(1, vec![chunk])];
+        let mut footer = Vec::new();
+        file_with(vec![required("v", Type::Int32)], groups, |meta| footer = meta.to_thrift());
+        assert_eq!(footer.pop(), Some(0));
+        // Field 100 is a struct, and so is the first field of each.
+        footer.extend([0x0C, 200, 1]);
+        footer.extend(vec![0x1C; levels - 1]);
+        footer.extend(vec![0; levels + 1]);
+        let inspector = Inspector::new(Bytes::from(close(b"PAR1".to_vec(), &footer))).unwrap();
+        assert_eq!(inspector.problem().is_none(), is_read, "{levels}: {:?}", inspector.problem());
+        let (depth, unparsed) = depth_of(inspector.footer());
+        assert!(depth > 60 && (unparsed == 0) == is_read, "{levels}: {depth} {unparsed}");
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, StringArray, types::Int32Type};
 use serde_json::Value;
 
+use crate::support::close;
 use crate::support::folder::Folder;
 use crate::support::testdata;
 
@@ -168,4 +169,15 @@ fn lines_of_csv_are_the_file_and_long_leaves_have_several() {
         assert_eq!(at, bytes.len(), "{name}");
         assert!(wanted.is_none_or(|wanted| wanted == lines_of_junk), "{lines_of_junk} lines");
     }
+}
+
+#[test]
+fn a_footer_of_nothing_but_nested_structs_is_shown_as_deep_as_footers_are_read() {
+    let folder = Folder::new();
+    folder.put("a.parquet", close(b"PAR1".to_vec(), &[0x1C; 100_000]));
+    let text = folder.text(&["hexdump", "a.parquet", "-f", "table"]);
+    assert!(text.contains("nested more than 64 deep"), "{}", text.len());
+    // JSON is not parsed here: it is nested deeper than the parser goes.
+    let text = folder.text(&["hexdump", "a.parquet", "-f", "json"]);
+    assert_eq!(text.matches("nested more than 64 deep").count(), 1);
 }
