@@ -6,9 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use super::memory;
+use super::memory::{MIN_READ, ReadAhead};
 use super::metadata::{self, Context};
 use super::module::{self, LENGTH_LEN};
 use super::page::{self, ChunkContext, PageExtent};
@@ -28,10 +26,10 @@ pub(super) fn describe(context: &Arc<ChunkContext>) -> Span {
     span.with_text(format!("{physical}, {codec}")).with_children(move || {
         Spans::new(PageSpans {
             at: context.range.start,
+            ahead: ReadAhead::new(&context.source, &context.budget, context.range.end),
             context: context.clone(),
             data_pages: 0,
             pages: 0,
-            window: (0, Bytes::new()),
             is_done: false,
         })
     })
@@ -92,48 +90,32 @@ struct PageSpans {
     at: u64,
     data_pages: usize,
     pages: usize,
-    /// Bytes of the chunk that were read, and where they begin.
-    window: (u64, Bytes),
+    /// The bytes of the chunk, to find headers in.
+    ahead: ReadAhead,
     is_done: bool,
 }
 
-/// Bytes that are read to find a header in.
-const WINDOW: u64 = 16 << 10;
 /// No header is longer: statistics of a page are bounds of values.
 const MAX_HEADER: u64 = 16 << 20;
 
 impl PageSpans {
-    /// Up to `len` bytes of the chunk from where the next page begins.
-    fn peek(&mut self, len: u64) -> Result<Bytes> {
-        let end = self.at.saturating_add(len).min(self.context.range.end);
-        let (start, bytes) = &self.window;
-        let is_there = *start <= self.at && start.saturating_add(bytes.len() as u64) >= end;
-        if !is_there {
-            // A page of some bytes is followed by others.
-            let wide = self.at.saturating_add(len.max(WINDOW)).min(self.context.range.end);
-            let range = self.at..wide;
-            let bytes = memory::read(&*self.context.source, range, &self.context.budget)?;
-            self.window = (self.at, bytes);
-        }
-        let (start, bytes) = &self.window;
-        let from = usize::try_from(self.at - start).unwrap_or(usize::MAX).min(bytes.len());
-        let to = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
-        Ok(bytes.slice(from..to.max(from)))
-    }
-
     fn next_page(&mut self) -> Result<Span> {
         if self.context.is_encrypted && self.context.page.decryptor.is_none() {
             return self.sealed_page();
         }
         let is_first = self.pages == 0;
         let position = PagePosition { is_first, data_pages: self.data_pages };
-        let mut len = WINDOW;
+        // Whatever is left of what was read before is tried first.
+        let mut len = 1;
         let (bytes, stored) = loop {
-            let bytes = self.peek(len)?;
+            let bytes = self.ahead.bytes_from(self.at, len)?;
             let stored = self.context.read_header(&bytes, position);
-            let is_all = self.at.saturating_add(len) >= self.context.range.end;
+            let found = bytes.len() as u64;
+            let is_all = self.at.saturating_add(found) >= self.context.range.end;
             match stored {
-                Err(_) if !is_all && len < MAX_HEADER => len = len.saturating_mul(4),
+                Err(_) if !is_all && found < MAX_HEADER => {
+                    len = found.saturating_mul(4).max(MIN_READ);
+                }
                 Err(error) => {
                     let max = self.context.range.end - self.at;
                     let copy = match self.data_pages {
@@ -176,14 +158,12 @@ impl PageSpans {
         let mut ends = Vec::new();
         let mut next = at;
         for _ in 0..2 {
-            self.at = next;
-            let head = self.peek(LENGTH_LEN as u64)?;
+            let head = self.ahead.bytes_from(next, LENGTH_LEN as u64)?;
             let len = head.first_chunk().map(|len| u64::from(u32::from_le_bytes(*len)));
             let end = len.and_then(|len| next.checked_add(len)?.checked_add(LENGTH_LEN as u64));
             match end.filter(|end| *end <= self.context.range.end) {
                 Some(end) => next = end,
                 None => {
-                    self.at = at;
                     let why = format!("no encrypted page, with {left} bytes left");
                     return Ok(self.unparsed(&why));
                 }

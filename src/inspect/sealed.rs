@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::memory;
+use super::memory::{self, MIN_READ, ReadAhead};
 use super::metadata::{self, Context};
 use super::module::{LENGTH_LEN, NONCE_LEN, TAG_LEN};
 use super::span::{Cutter, Span, SpanKind, Spans};
@@ -33,6 +33,8 @@ pub(super) struct SealedModules {
     source: Arc<dyn Source>,
     budget: Budget,
     range: Range<u64>,
+    /// The bytes of the range.
+    ahead: ReadAhead,
     /// Whether all modules have a tag; `None` if the algorithm is not known.
     has_tags: Option<bool>,
 }
@@ -55,13 +57,21 @@ impl SealedModules {
             EncryptionAlgorithm::AesGcmCtrV1(_) => Some(false),
             _ => None,
         });
-        Ok(Self { source: source.clone(), budget: budget.clone(), range, has_tags })
+        let ahead = ReadAhead::new(source, budget, range.end);
+        Ok(Self { source: source.clone(), budget: budget.clone(), range, ahead, has_tags })
     }
 
     fn next_span(&mut self) -> Result<Span> {
         let Range { start, end } = self.range;
         let left = end - start;
-        let length = self.source.read(start..end.min(start + LENGTH_LEN as u64))?;
+        let length = match self.ahead.bytes_from(start, LENGTH_LEN as u64) {
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(error) => {
+                self.range.start = end;
+                return Ok(self.unparsed(start..end, error.message().to_owned()));
+            }
+        };
         let length = length.first_chunk().map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
         let least = NONCE_LEN + if self.has_tags == Some(true) { TAG_LEN } else { 0 };
         let module_len = length.map_or(u64::MAX, |length| length + LENGTH_LEN as u64);
@@ -82,7 +92,11 @@ impl SealedModules {
             ),
             None => format!("{left} bytes, too few for the length of a module"),
         };
-        Ok(Span::in_file(&self.source, start..end, SpanKind::Unparsed, "unparsed").with_text(why))
+        Ok(self.unparsed(start..end, why))
+    }
+
+    fn unparsed(&self, range: Range<u64>, why: String) -> Span {
+        Span::in_file(&self.source, range, SpanKind::Unparsed, "unparsed").with_text(why)
     }
 
     /// The parts of a module, which are not read.
@@ -117,15 +131,28 @@ impl SealedModules {
     }
 
     /// The page, the bloom filter or the index that begins here, if one does that is not encrypted.
-    fn plain(&self) -> Result<Option<Span>> {
+    fn plain(&mut self) -> Result<Option<Span>> {
         let Range { start, end } = self.range;
-        let head = start..end.min(start + PLAIN_LEN);
-        let head = match memory::read(&*self.source, head, &self.budget) {
-            Ok(head) => head,
-            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-            Err(_) => return Ok(None),
-        };
-        if let Ok((header, len)) = PageHeader::from_thrift(&head) {
+        // Whatever is left of what was read before is tried first.
+        let mut len = 1;
+        loop {
+            let head = match self.ahead.bytes_from(start, len) {
+                Ok(head) => head,
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(_) => return Ok(None),
+            };
+            let found = head.len() as u64;
+            let span = self.headed_by(&head);
+            if span.is_some() || found >= PLAIN_LEN.min(end - start) {
+                return Ok(span);
+            }
+            len = found.saturating_mul(4).clamp(MIN_READ, PLAIN_LEN);
+        }
+    }
+
+    /// The page, the filter or the index that begins with `head`.
+    fn headed_by(&self, head: &[u8]) -> Option<Span> {
+        if let Ok((header, len)) = PageHeader::from_thrift(head) {
             let inner = match header.r#type {
                 PageType::DataPage => header.data_page_header.is_some(),
                 PageType::DataPageV2 => header.data_page_header_v2.is_some(),
@@ -134,25 +161,25 @@ impl SealedModules {
             };
             if let Some(body) = self.body(len, header.compressed_page_size.into(), inner) {
                 let kinds = (SpanKind::OtherPage, SpanKind::PageHeader, SpanKind::PageBody);
-                return Ok(Some(self.headed::<PageHeader>("page", kinds, body)));
+                return Some(self.headed::<PageHeader>("page", kinds, body));
             }
         }
-        if let Ok((header, len)) = BloomFilterHeader::from_thrift(&head)
+        if let Ok((header, len)) = BloomFilterHeader::from_thrift(head)
             && let Some(body) = self.body(len, header.num_bytes.into(), header.num_bytes > 0)
         {
             let kinds =
                 (SpanKind::BloomFilter, SpanKind::BloomFilterHeader, SpanKind::BloomFilterBits);
-            return Ok(Some(self.headed::<BloomFilterHeader>("bloom filter", kinds, body)));
+            return Some(self.headed::<BloomFilterHeader>("bloom filter", kinds, body));
         }
-        if let Ok((_, len)) = ColumnIndex::from_thrift(&head) {
+        if let Ok((_, len)) = ColumnIndex::from_thrift(head) {
             let kind = SpanKind::ColumnIndex;
-            return Ok(Some(self.index::<ColumnIndex>("column index", kind, len)));
+            return Some(self.index::<ColumnIndex>("column index", kind, len));
         }
-        if let Ok((_, len)) = OffsetIndex::from_thrift(&head) {
+        if let Ok((_, len)) = OffsetIndex::from_thrift(head) {
             let kind = SpanKind::OffsetIndex;
-            return Ok(Some(self.index::<OffsetIndex>("offset index", kind, len)));
+            return Some(self.index::<OffsetIndex>("offset index", kind, len));
         }
-        Ok(None)
+        None
     }
 
     /// Where a body of `len` bytes lies after a header of `header_len`, if there is room.

@@ -1,8 +1,17 @@
-//! Broken files are explained up to the place where they break.
+//! Broken files are explained up to the place where they break, and no more is read than is asked
+//! for.
 
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use marquetry::format::*;
 use marquetry::inspect::{Inspector, SpanKind};
+use marquetry::io::Source;
 
 use super::spans::{tree, unparsed};
+use crate::support::{Chunk, file, ints, required, v1};
 
 fn trips() -> Vec<u8> {
     std::fs::read("testdata/nested_v2.parquet").unwrap()
@@ -75,8 +84,6 @@ fn mutants_are_trees_of_their_bytes() {
 
 #[test]
 fn bytes_that_are_claimed_twice_are_references_of_the_first_claim() {
-    use marquetry::format::{FileMetaData, Thrift};
-
     let bytes = trips();
     let at = bytes.len() - 8;
     let len = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -102,34 +109,103 @@ fn bytes_that_are_claimed_twice_are_references_of_the_first_claim() {
 
 #[test]
 fn nothing_is_read_before_it_is_asked_for() {
-    use std::ops::Range;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use bytes::Bytes;
-    use marquetry::io::Source;
-
-    struct Counting(Bytes, Arc<AtomicU64>);
-    impl Source for Counting {
-        fn len(&self) -> marquetry::Result<u64> {
-            Ok(self.0.len() as u64)
-        }
-
-        fn read(&self, range: Range<u64>) -> marquetry::Result<Bytes> {
-            self.1.fetch_add(range.end - range.start, Ordering::Relaxed);
-            Source::read(&self.0, range)
-        }
-    }
-    let read = Arc::new(AtomicU64::new(0));
-    let bytes = Bytes::from(std::fs::read("testdata/multi_row_groups.parquet").unwrap());
-    let inspector = Inspector::new(Counting(bytes, read.clone())).unwrap();
-    let opened = read.load(Ordering::Relaxed);
+    let bytes = std::fs::read("testdata/multi_row_groups.parquet").unwrap();
+    let (source, counts) = Counting::new(bytes);
+    let inspector = Inspector::new(source).unwrap();
+    let opened = counts.bytes();
     let spans: Vec<_> = inspector.spans().map(Result::unwrap).collect();
-    assert!(read.load(Ordering::Relaxed) - opened < 100, "the tail alone");
+    assert!(counts.bytes() - opened < 100, "the tail alone");
     let chunk = spans.iter().find(|span| span.kind == SpanKind::ColumnChunk).unwrap();
     drop(chunk.children());
-    assert!(read.load(Ordering::Relaxed) - opened < 100);
-    let before = read.load(Ordering::Relaxed);
+    assert!(counts.bytes() - opened < 100);
+    let before = counts.bytes();
     chunk.children().unwrap().next().unwrap().unwrap();
-    assert!(read.load(Ordering::Relaxed) > before);
+    assert!(counts.bytes() > before);
+}
+
+/// A source whose reads are counted.
+struct Counting(Bytes, Arc<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    reads: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counts {
+    fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Counting {
+    fn new(bytes: impl Into<Bytes>) -> (Self, Arc<Counts>) {
+        let counts = Arc::<Counts>::default();
+        (Self(bytes.into(), counts.clone()), counts)
+    }
+}
+
+impl Source for Counting {
+    fn len(&self) -> marquetry::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read(&self, range: Range<u64>) -> marquetry::Result<Bytes> {
+        self.1.reads.fetch_add(1, Ordering::Relaxed);
+        self.1.bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
+        Source::read(&self.0, range)
+    }
+}
+
+#[test]
+fn small_pages_take_few_reads_and_large_ones_are_passed_over() {
+    let pages_of = |bytes: Vec<u8>| {
+        let len = bytes.len() as u64;
+        let (source, counts) = Counting::new(bytes);
+        let inspector = Inspector::new(source).unwrap();
+        let (reads, before) = (counts.reads(), counts.bytes());
+        let pages = inspector.column_chunk(0, 0).unwrap().children().unwrap();
+        let pages = pages.map(|page| assert_eq!(page.unwrap().kind, SpanKind::DataPage)).count();
+        (pages, counts.reads() - reads, counts.bytes() - before, len)
+    };
+    let column = |values: usize, n: usize| {
+        let page = v1(values, Encoding::Plain, &ints(&vec![7; values]));
+        let chunk = Chunk::new(Type::Int32, values * n, &vec![page; n]);
+        file(vec![required("v", Type::Int32)], (values * n) as i64, vec![chunk])
+    };
+    let (pages, reads, bytes, len) = pages_of(column(1, 20_000));
+    assert_eq!(pages, 20_000);
+    assert!(reads < 16 && bytes < len + len / 8, "{reads} reads of {bytes} of {len} bytes");
+    let (pages, reads, bytes, len) = pages_of(column(100_000, 20));
+    assert_eq!((pages, reads), (20, 20));
+    assert!(bytes < len / 20, "{bytes} of {len} bytes");
+}
+
+#[cfg(feature = "encryption")]
+#[test]
+fn small_pages_before_a_footer_whose_key_is_not_known_take_few_reads() {
+    use crate::encryption::{COLUMN_KEY, FOOTER_KEY, key, write};
+    use marquetry::WriteOptions;
+    use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use marquetry::crypt::Encryption;
+
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3000));
+    let columns = [("id", numbers.clone()), ("secret", numbers)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let of = Encryption::new(key(FOOTER_KEY)).with_column_key("secret", key(COLUMN_KEY));
+    let options = WriteOptions::new().with_page_rows(1).with_encryption(of);
+    let file = write(options, &[batch]).unwrap();
+    let (source, counts) = Counting::new(file.clone());
+    let inspector = Inspector::new(source).unwrap();
+    let (reads, before) = (counts.reads(), counts.bytes());
+    let kinds: Vec<SpanKind> = inspector.spans().map(|span| span.unwrap().kind).collect();
+    let count = |kind| kinds.iter().filter(|of| **of == kind).count();
+    assert_eq!(count(SpanKind::OtherPage), 3000);
+    assert!(count(SpanKind::Module) >= 6000);
+    let (reads, bytes) = (counts.reads() - reads, counts.bytes() - before);
+    assert!(reads < 32 && bytes < 2 * file.len() as u64, "{reads} reads of {bytes} bytes");
 }
