@@ -16,6 +16,7 @@ use super::index::PageLocation;
 use super::key_value::KeyValue;
 use super::schema::LogicalType;
 use super::statistics::GeospatialStatistics;
+use crate::error::{Error, Result};
 use crate::thrift::derive::thrift;
 use crate::thrift::{LazyValue, List};
 
@@ -74,6 +75,20 @@ impl ColumnChunkRef<'_> {
     /// Whether its pages and indexes are encrypted, even if the footer is not.
     pub fn is_encrypted(&self) -> bool {
         self.crypto_metadata.is_some() || self.encrypted_column_metadata.is_some()
+    }
+
+    /// Checks that its pages lie in the file of its metadata.
+    ///
+    /// # Errors
+    /// `Unsupported` if they lie in another one.
+    pub(crate) fn check_is_here(&self) -> Result<()> {
+        match self.file_path.filter(|path| !path.is_empty()) {
+            Some(path) => Err(Error::unsupported(
+                "column chunks in other files",
+                format_args!("the data lie in the file {path:?}; read that file instead"),
+            )),
+            None => Ok(()),
+        }
     }
 }
 

@@ -198,8 +198,8 @@ impl Inspector {
     /// The pages of a column chunk.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk; why the footer, or the metadata of the chunk, cannot be
-    /// read.
+    /// `Usage` if there is no such chunk, `Unsupported` if it lies in another file; why the footer,
+    /// or the metadata of the chunk, cannot be read.
     pub fn column_chunk(&self, row_group: usize, leaf: usize) -> Result<Span> {
         match &self.file {
             Ok(file) => file.chunk(row_group, leaf).map_err(|e| e.at_row_group(row_group)),

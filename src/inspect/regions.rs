@@ -219,9 +219,11 @@ impl File {
     /// The pages of a chunk.
     ///
     /// # Errors
-    /// `Usage` if there is no such chunk, or whatever is wrong with its metadata.
+    /// `Usage` if there is no such chunk, `Unsupported` if it lies in another file, or whatever is
+    /// wrong with its metadata.
     pub(super) fn chunk(&self, row_group: usize, leaf: usize) -> Result<Span> {
         let chunk = self.footer.column_chunk_ref(row_group, leaf)?;
+        chunk.check_is_here()?;
         let range = chunk_range(&self.footer, self.file_len, row_group, leaf, &chunk)?;
         let context = self.chunk_context(row_group, leaf, range)?;
         Ok(chunk::describe(&Arc::new(context)))

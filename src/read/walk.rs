@@ -74,12 +74,7 @@ impl ChunkWalk {
         let column: Arc<str> = described.path.dotted().into();
         let read = || {
             let chunk = footer.column_chunk_ref(row_group, leaf)?;
-            if let Some(path) = chunk.file_path.filter(|path| !path.is_empty()) {
-                return Err(Error::unsupported(
-                    "column chunks in other files",
-                    format_args!("the data lie in the file {path:?}; read that file instead"),
-                ));
-            }
+            chunk.check_is_here()?;
             let decryptor = footer.chunk_decryptor(row_group, leaf, &chunk)?;
             let slots = slots(&chunk)?;
             let range = chunk_range(footer, file_len, row_group, leaf, &chunk)?;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use marquetry::ErrorKind;
 use marquetry::format::*;
 use marquetry::inspect::{Inspector, SpanKind};
 use marquetry::io::Source;
 
 use super::spans::{tree, unparsed};
-use crate::support::{Chunk, file, ints, required, v1};
+use crate::support::{Chunk, file, file_with, ints, required, v1};
 
 fn trips() -> Vec<u8> {
     std::fs::read("testdata/nested_v2.parquet").unwrap()
@@ -208,4 +209,21 @@ fn small_pages_before_a_footer_whose_key_is_not_known_take_few_reads() {
     assert!(count(SpanKind::Module) >= 6000);
     let (reads, bytes) = (counts.reads() - reads, counts.bytes() - before);
     assert!(reads < 32 && bytes < 2 * file.len() as u64, "{reads} reads of {bytes} bytes");
+}
+
+#[test]
+fn a_chunk_in_another_file_is_refused() {
+    let page = v1(1, Encoding::Plain, &ints(&[7]));
+    let chunk = Chunk::new(Type::Int32, 1, &[page]);
+    let with_path = |path: &str| {
+        let schema = vec![required("v", Type::Int32)];
+        let bytes = file_with(schema, vec![(1, vec![chunk.clone()])], |meta| {
+            meta.row_groups[0].columns[0].file_path = Some(path.to_owned());
+        });
+        Inspector::new(Bytes::from(bytes)).unwrap().column_chunk(0, 0)
+    };
+    assert!(with_path("").is_ok());
+    let error = with_path("other.parquet").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error:?}");
+    assert!(error.to_string().contains("other.parquet"), "{error}");
 }
