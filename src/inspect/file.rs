@@ -137,7 +137,10 @@ impl Inspector {
         let regions = match regions {
             Ok(mut regions) => {
                 if let Ok(span) = &mut head {
-                    span.references = regions.references(&places.head);
+                    match regions.references(&places.head) {
+                        Ok(references) => span.references = references,
+                        Err(error) => return Spans::failed(error),
+                    }
                 }
                 Ok(regions)
             }
@@ -356,7 +359,14 @@ impl Iterator for SpansAfterHead {
             None => {
                 let references = match &mut self.regions {
                     Ok(regions) => regions.references(&(0..u64::MAX)),
-                    Err(_) => Vec::new(),
+                    Err(_) => Ok(Vec::new()),
+                };
+                let references = match references {
+                    Ok(references) => references,
+                    Err(error) => {
+                        self.end = Some(Box::new(std::iter::empty()));
+                        return Some(Err(error));
+                    }
                 };
                 let end = self.end.insert(Box::new(self.inspector.end(&self.places, references)));
                 end.next()

@@ -67,7 +67,11 @@ pub(super) struct Regions {
     end: u64,
     /// The column chunk that ended there, if it was one.
     chunk: Option<Arc<ChunkContext>>,
-    _memory: Reservation,
+    /// The dotted paths of leaves: claims share them, because a path may be long, and a leaf has
+    /// many claims.
+    paths: Vec<Option<Arc<str>>>,
+    /// Counts all of it, and the references that regions become.
+    memory: Reservation,
 }
 
 impl Regions {
@@ -81,7 +85,9 @@ impl Regions {
         const CLAIMS: usize = 4;
         let most = row_groups.saturating_mul(leaves).saturating_mul(CLAIMS);
         let len = most.saturating_mul(size_of::<Region>());
+        let len = len.saturating_add(leaves.saturating_mul(size_of::<Option<Arc<str>>>()));
         let memory = file.budget.take_for("the list of the regions", len)?;
+        let paths = crate::memory::filled(None, leaves)?;
         let mut regions = Vec::new();
         for row_group in 0..row_groups {
             for leaf in 0..leaves {
@@ -93,31 +99,52 @@ impl Regions {
         // Of those that begin together, the first in the footer comes first.
         regions.sort_unstable_by_key(Region::order);
         let Range { start: at, end } = bytes;
-        Ok(Self { file: file.clone(), regions, next: 0, at, end, chunk: None, _memory: memory })
+        Ok(Self { file: file.clone(), regions, next: 0, at, end, chunk: None, paths, memory })
     }
 
     /// The claims on bytes of `claimed`, or before them, that are not their first.
-    pub(super) fn references(&mut self, claimed: &Range<u64>) -> Vec<Reference> {
-        let mut out = Vec::new();
-        while let Some(region) = self.regions.get(self.next) {
-            if region.start >= claimed.end {
-                break;
-            }
-            self.next += 1;
-            out.push(self.reference(*region));
+    ///
+    /// # Errors
+    /// `Limit(Memory)` if there are too many.
+    pub(super) fn references(&mut self, claimed: &Range<u64>) -> Result<Vec<Reference>> {
+        let later = self.regions.get(self.next..).unwrap_or_default();
+        let n = later.partition_point(|region| region.start < claimed.end);
+        self.memory.grow(n.saturating_mul(size_of::<Reference>()))?;
+        let mut out = crate::memory::vec_for(n)?;
+        for at in self.next..self.next + n {
+            let Some(region) = self.regions.get(at).copied() else { break };
+            out.push(self.reference(region));
         }
-        out
+        self.next += n;
+        Ok(out)
     }
 
-    fn reference(&self, region: Region) -> Reference {
-        let leaf = self.file.footer.schema().leaf_node(region.leaf as usize).ok();
+    fn reference(&mut self, region: Region) -> Reference {
         Reference {
             offset: region.start,
             length: region.end.saturating_sub(region.start),
             kind: region.kind,
             row_group: Some(region.row_group as usize),
-            column: leaf.map(|node| node.path().dotted().into()),
+            // Without it where there is no memory for it.
+            column: self.path(region.leaf as usize).ok(),
         }
+    }
+
+    /// The dotted path of a leaf.
+    ///
+    /// # Errors
+    /// `Limit(Memory)`; `Usage` if there is no such leaf.
+    fn path(&mut self, leaf: usize) -> Result<Arc<str>> {
+        if let Some(Some(path)) = self.paths.get(leaf) {
+            return Ok(path.clone());
+        }
+        let path = self.file.footer.schema().leaf_node(leaf)?.path().dotted();
+        self.memory.grow(path.len())?;
+        let path: Arc<str> = path.into();
+        if let Some(known) = self.paths.get_mut(leaf) {
+            *known = Some(path.clone());
+        }
+        Ok(path)
     }
 
     /// The next region, or what lies before it; `None` where the footer begins.
@@ -158,7 +185,7 @@ impl Regions {
             };
             self.at = end;
             self.chunk = context.ok().filter(|_| region.kind == SpanKind::ColumnChunk);
-            span.references = self.references(&range);
+            span.references = self.references(&range)?;
             return Ok(Some(span));
         }
         Ok(None)
@@ -179,10 +206,12 @@ impl Regions {
     }
 
     /// The context that explains the region.
-    fn context(&self, region: Region) -> Result<Arc<ChunkContext>> {
+    fn context(&mut self, region: Region) -> Result<Arc<ChunkContext>> {
         let (row_group, leaf) = (region.row_group as usize, region.leaf as usize);
         let range = region.start..region.end.min(self.end);
-        self.file.chunk_context(row_group, leaf, range).map(Arc::new)
+        let path = self.path(leaf)?;
+        let column = ShownColumn::with_path(&self.file.footer, leaf, path)?;
+        self.file.chunk_context(row_group, column, range).map(Arc::new)
     }
 }
 
@@ -190,12 +219,11 @@ impl File {
     fn chunk_context(
         &self,
         row_group: usize,
-        leaf: usize,
+        column: ShownColumn,
         range: Range<u64>,
     ) -> Result<ChunkContext> {
-        let footer = &self.footer;
+        let (footer, leaf) = (&self.footer, column.leaf.index);
         let chunk = footer.column_chunk_ref(row_group, leaf)?;
-        let column = Arc::new(ShownColumn::new(footer, leaf)?);
         let codec = chunk.meta_data.as_ref().map(|meta| meta.codec).unwrap_or_default();
         let mut page: PageContext = footer.page_context(&column.leaf, codec, &self.limits);
         page.decryptor = match footer.chunk_decryptor(row_group, leaf, &chunk) {
@@ -206,7 +234,7 @@ impl File {
         Ok(ChunkContext {
             source: self.source.clone(),
             budget: self.budget.clone(),
-            column,
+            column: Arc::new(column),
             row_group,
             range,
             page,
@@ -225,7 +253,8 @@ impl File {
         let chunk = self.footer.column_chunk_ref(row_group, leaf)?;
         chunk.check_is_here()?;
         let range = chunk_range(&self.footer, self.file_len, row_group, leaf, &chunk)?;
-        let context = self.chunk_context(row_group, leaf, range)?;
+        let column = ShownColumn::new(&self.footer, leaf)?;
+        let context = self.chunk_context(row_group, column, range)?;
         Ok(chunk::describe(&Arc::new(context)))
     }
 }

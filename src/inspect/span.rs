@@ -461,8 +461,9 @@ impl Span {
     }
 }
 
-/// Spans, one after the other. An error is one of the source of the file; what is wrong with the
-/// file itself is a span of its own ([`SpanKind::Unparsed`]).
+/// Spans, one after the other. An error is one of the source of the file, or `Limit(Memory)` where
+/// too many claims share bytes; what is wrong with the file itself is a span of its own
+/// ([`SpanKind::Unparsed`]).
 pub struct Spans(Box<dyn Iterator<Item = Result<Span>> + Send>);
 
 impl Spans {

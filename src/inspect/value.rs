@@ -138,6 +138,15 @@ impl ShownColumn {
     /// # Errors
     /// If its type or its levels are not known.
     pub(super) fn new(footer: &Footer, leaf: usize) -> Result<Self> {
+        let path = footer.schema().leaf_node(leaf)?.path().dotted();
+        Self::with_path(footer, leaf, path.into())
+    }
+
+    /// The column of a leaf, whose dotted path is known.
+    ///
+    /// # Errors
+    /// As [`ShownColumn::new`].
+    pub(super) fn with_path(footer: &Footer, leaf: usize, path: Arc<str>) -> Result<Self> {
         let schema = footer.schema();
         let mut steps = Vec::new();
         let mut node = Some(schema.leaf_node(leaf)?);
@@ -152,8 +161,7 @@ impl ShownColumn {
             node = above;
         }
         steps.reverse();
-        let leaf = schema.leaf(leaf)?;
-        Ok(Self { path: leaf.path.dotted().into(), leaf, steps })
+        Ok(Self { path, leaf: schema.leaf(leaf)?, steps })
     }
 
     /// What levels mean for the path.

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use fastrand::Rng;
 use marquetry::format::*;
+use marquetry::inspect::Inspector;
 use marquetry::{Compression, ErrorKind, LimitKind, Predicate, Reader, RowSelection, Spec, col};
 
 use crate::support::mutants::codecs::compress as compressed;
@@ -811,4 +812,26 @@ fn metadata_that_state_huge_strings_cost_a_few_small_batches() {
             }
         }
     }
+}
+
+#[test]
+fn claims_of_the_same_columns_share_their_paths() {
+    let _alone = alone();
+    let (leaves, row_groups) = (100, 100);
+    let mut schema = vec![group(&"g".repeat(64 << 10), FieldRepetitionType::Required, leaves)];
+    schema.extend((0..leaves).map(|i| required(&format!("{i}"), Type::Int32)));
+    let chunks = vec![Chunk::new(Type::Int32, 0, &[]); leaves as usize];
+    // Each claims a byte of the magic number.
+    let file = file_with(schema, vec![(0, chunks); row_groups], |meta| {
+        for chunk in meta.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
+            (chunk.column_index_offset, chunk.column_index_length) = (Some(0), Some(1));
+        }
+    });
+    let inspector = Inspector::new(Bytes::from(file)).unwrap();
+    let before = (HEAP.start)();
+    let head = inspector.spans().next().unwrap().unwrap();
+    assert_eq!(head.references.len(), leaves as usize * row_groups);
+    assert!(head.references.iter().all(|of| of.column.as_ref().unwrap().len() > 64 << 10));
+    let held = (HEAP.peak)() - before;
+    assert!(held < 16 << 20, "{held} bytes; the paths alone are {}", leaves << 16);
 }

@@ -206,8 +206,8 @@ struct TracedRegion {
 enum RegionKind {
     Footer,
     PageIndex,
-    BloomFilter(String),
-    Column(usize, String),
+    BloomFilter(Arc<str>),
+    Column(usize, Arc<str>),
 }
 
 fn regions(file_len: u64, footer: &Footer) -> Vec<TracedRegion> {
@@ -215,7 +215,8 @@ fn regions(file_len: u64, footer: &Footer) -> Vec<TracedRegion> {
     let mut last = 0;
     let schema = footer.schema();
     let name = |leaf| schema.leaf_node(leaf).map_or(String::new(), |node| node.path().dotted());
-    let names: Vec<String> = (0..schema.leaves_len()).map(name).collect();
+    // Chunks share them: a path may be long.
+    let names: Vec<Arc<str>> = (0..schema.leaves_len()).map(|leaf| name(leaf).into()).collect();
     for row_group in 0..footer.row_groups() {
         for (leaf, name) in names.iter().enumerate() {
             let Ok(chunk) = footer.column_chunk(row_group, leaf) else { continue };
@@ -231,7 +232,7 @@ fn regions(file_len: u64, footer: &Footer) -> Vec<TracedRegion> {
 }
 
 /// The parts of a file that belong to a column chunk.
-fn parts(row_group: usize, name: &str, chunk: &ColumnChunk) -> Vec<(Range<u64>, RegionKind)> {
+fn parts(row_group: usize, name: &Arc<str>, chunk: &ColumnChunk) -> Vec<(Range<u64>, RegionKind)> {
     let range = |start: Option<i64>, len: Option<i64>| {
         let (start, len) = (u64::try_from(start?).ok()?, u64::try_from(len?).ok()?);
         Some(start..start.checked_add(len)?)
@@ -247,10 +248,10 @@ fn parts(row_group: usize, name: &str, chunk: &ColumnChunk) -> Vec<(Range<u64>, 
         let first = meta.dictionary_page_offset.filter(|at| *at > 0 && *at < meta.data_page_offset);
         let start = first.unwrap_or(meta.data_page_offset);
         let pages = range(Some(start), Some(meta.total_compressed_size));
-        parts.extend(pages.map(|range| (range, RegionKind::Column(row_group, name.to_owned()))));
+        parts.extend(pages.map(|range| (range, RegionKind::Column(row_group, name.clone()))));
         let length = meta.bloom_filter_length.map_or(64, i64::from);
         let filter = range(meta.bloom_filter_offset, Some(length));
-        parts.extend(filter.map(|range| (range, RegionKind::BloomFilter(name.to_owned()))));
+        parts.extend(filter.map(|range| (range, RegionKind::BloomFilter(name.clone()))));
     }
     parts
 }
@@ -282,4 +283,22 @@ fn what(regions: &[TracedRegion], range: &Range<u64>) -> String {
     }
     words.truncate(6);
     if words.is_empty() { "the beginning".to_owned() } else { words.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chunks_of_a_column_share_its_path() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/trips.parquet");
+        let reader = marquetry::Reader::open(file).expect("a file");
+        let mut paths: Vec<Arc<str>> = Vec::new();
+        for region in regions(reader.file_len(), reader.metadata()) {
+            let RegionKind::Column(_, path) = region.what else { continue };
+            assert!(paths.iter().all(|known| *known != path || Arc::ptr_eq(known, &path)));
+            paths.push(path);
+        }
+        assert!(paths.len() > reader.metadata().schema().leaves_len(), "several row groups");
+    }
 }
