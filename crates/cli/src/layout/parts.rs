@@ -119,14 +119,16 @@ pub(crate) fn pieces(
 ) -> marquetry::Result<()> {
     for span in inspector.spans() {
         let span = span?;
-        match span.children().filter(|_| span.kind == SpanKind::ColumnChunk) {
-            Some(pages) if detail == Detail::Pages => {
+        // The children of other spans are made of their bytes, which would be read.
+        let is_opened = detail == Detail::Pages && span.kind == SpanKind::ColumnChunk;
+        match is_opened.then(|| span.children()).flatten() {
+            Some(pages) => {
                 for page in pages {
                     let page = page?;
                     page_pieces(&page, &span, &mut each);
                 }
             }
-            _ => {
+            None => {
                 let part = BytesUse::of_span(span.kind);
                 each(&piece(&span, part, span.length, None));
             }

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int64Array};
 use marquetry::{BloomOptions, ColumnOptions, WriteOptions, Writer};
 use serde_json::Value;
 
-use crate::support::folder::Folder;
+use crate::support::folder::{Folder, error};
 
 /// The names and bytes of the lines about a file.
 fn lines(file: &Value) -> Vec<(String, u64)> {
@@ -34,17 +34,22 @@ fn every_byte_is_counted_once_in_every_ranking() {
     }
 }
 
-#[test]
-fn bloom_filters_are_named_with_their_share() {
-    let folder = Folder::new();
+/// Makes `name`, a file with a bloom filter of some kilobytes.
+fn with_bloom_filter(folder: &Folder, name: &str) {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20_000));
     let batch = arrow_array::RecordBatch::try_from_iter([("id", ids)]).expect("a batch");
     let bloom = |column: ColumnOptions| column.with_bloom(BloomOptions::default());
     let options = WriteOptions::new().with_column("id", bloom);
-    let path = folder.path("a.parquet");
+    let path = folder.path(name);
     let mut writer = Writer::create_with(path, batch.schema(), options).expect("a writer");
     writer.write(&batch).expect("written");
     writer.finish().expect("finished");
+}
+
+#[test]
+fn bloom_filters_are_named_with_their_share() {
+    let folder = Folder::new();
+    with_bloom_filter(&folder, "a.parquet");
     let found = folder.json(&["size", "a.parquet", "--by", "structure"]);
     let lines = lines(&found["files"][0]);
     let filters = lines.iter().find(|(name, _)| name == "bloom filters").expect("a filter");
@@ -76,4 +81,30 @@ fn of_a_broken_file_the_bytes_are_unparsed_and_the_error_comes_after() {
     let lines = lines(&found["files"][0]);
     assert_eq!(lines[0], ("unparsed".to_owned(), (len - 8 - footer - 4) as u64));
     assert_eq!(lines[1], ("footer".to_owned(), (footer + 12) as u64));
+}
+
+#[test]
+fn filters_and_indexes_are_ranked_without_being_read() {
+    let folder = Folder::new();
+    with_bloom_filter(&folder, "a.parquet");
+    for args in [
+        &["size", "a.parquet"][..],
+        &["size", "a.parquet", "--by", "structure"],
+        &["map", "a.parquet"],
+        &["report", "a.parquet", "--sections", "bytes"],
+    ] {
+        let output = folder.run(&[args, &["--trace-io", "-f", "json"]].concat());
+        let error = error(&output);
+        let trace: Value =
+            serde_json::from_str(error.lines().last().expect("a line")).expect(&error);
+        let reads = trace["trace_io"].as_array().expect("reads");
+        assert!(!reads.is_empty());
+        for read in reads {
+            let what = read["what"].as_str().expect("a text");
+            // The footer is read with some bytes before it.
+            let is_it = !what.contains("footer")
+                && (what.contains("bloom filter") || what.contains("page index"));
+            assert!(!is_it, "{args:?}: {read}");
+        }
+    }
 }
