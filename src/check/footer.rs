@@ -154,7 +154,7 @@ fn check_claims(file: &FileContext, findings: &mut Findings) -> Result<()> {
     for row_group in 0..groups {
         let Ok(chunks) = file.footer.column_chunks(row_group) else { continue };
         for (leaf, chunk) in chunks.enumerate() {
-            let Ok(chunk) = chunk else { break };
+            let Ok(chunk) = chunk else { continue };
             add_claims(file, &chunk, row_group, leaf, &mut claims)?;
         }
     }

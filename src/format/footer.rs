@@ -105,15 +105,18 @@ impl FooterIndex {
     /// Decodes the column chunks of a row group one after the other, without copying, in one walk.
     ///
     /// # Errors
-    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place,
-    /// and the last one.
+    /// `Usage` if there is no such row group. A chunk that breaks a rule is an error in its place.
     pub(crate) fn column_chunks(&self, row_group: usize) -> Result<ColumnChunks<'_>> {
         let Some(group) = self.head.row_groups.get(row_group) else {
             return Err(no_chunk(row_group, 0));
         };
-        let left = group.columns.len();
-        let bytes = if left == 0 { &[][..] } else { self.chunk(row_group, 0)? };
-        Ok(ColumnChunks { reader: ThriftReader::new(bytes), left })
+        let mut chunks = ColumnChunks {
+            reader: ThriftReader::new(&[]),
+            bytes: &self.bytes,
+            starts: &group.columns.starts,
+        };
+        chunks.go_to_next();
+        Ok(chunks)
     }
 
     /// Where the page indexes of these columns are. All other fields are skipped.
@@ -157,7 +160,20 @@ impl FooterIndex {
 #[derive(Debug)]
 pub struct ColumnChunks<'a> {
     reader: ThriftReader<'a>,
-    left: usize,
+    bytes: &'a [u8],
+    /// Where those begin that are left.
+    starts: &'a [u32],
+}
+
+impl ColumnChunks<'_> {
+    /// Lets the reader begin where the next chunk does: where one that is broken ends, it cannot
+    /// tell.
+    #[cold]
+    fn go_to_next(&mut self) {
+        let start = self.starts.first().and_then(|start| usize::try_from(*start).ok());
+        let bytes = start.and_then(|start| self.bytes.get(start..));
+        self.reader = ThriftReader::new(bytes.unwrap_or_default());
+    }
 }
 
 impl<'a> Iterator for ColumnChunks<'a> {
@@ -165,18 +181,16 @@ impl<'a> Iterator for ColumnChunks<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
+        self.starts = self.starts.split_first()?.1;
         let chunk = ColumnChunkRef::read(&mut self.reader);
         if chunk.is_err() {
-            // Where the next one begins is not known.
-            self.left = 0;
+            self.go_to_next();
         }
         Some(chunk)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // An error may end it.
-        (0, Some(self.left))
+        (self.starts.len(), Some(self.starts.len()))
     }
 }
 

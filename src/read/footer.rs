@@ -454,7 +454,8 @@ impl Footer {
     /// ```
     ///
     /// # Errors
-    /// `Usage` if there is no such row group.
+    /// `Usage` if there is no such row group. A chunk whose metadata are broken is an error in its
+    /// place.
     pub fn column_chunks(
         &self,
         row_group: usize,

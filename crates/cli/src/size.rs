@@ -198,7 +198,7 @@ impl Codecs {
         if columns > 0 {
             for chunk in layout.chunks() {
                 let index = chunk.row_group * columns + chunk.column;
-                // A chunk that is broken is skipped in the footer.
+                // A row group may have fewer chunks than there are columns.
                 of_chunks.resize(of_chunks.len().max(index + 1), None);
                 if let Some(codec) = of_chunks.get_mut(index) {
                     *codec = chunk.codec;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
+use marquetry::format::Thrift as _;
 use marquetry::{BloomOptions, ColumnOptions, WriteOptions, Writer};
 use serde_json::Value;
 
@@ -107,4 +108,32 @@ fn filters_and_indexes_are_ranked_without_being_read() {
             assert!(!is_it, "{args:?}: {read}");
         }
     }
+}
+
+#[test]
+fn columns_after_a_broken_chunk_are_counted() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+    folder.columns("a.parquet", ["a", "b", "c"].map(|name| (name, numbers.clone())).into());
+    let whole = folder.json(&["map", "a.parquet"]);
+    let reader = marquetry::Reader::open(folder.path("a.parquet")).expect("a file");
+    let chunk = reader.metadata().column_chunk(0, 1).expect("a chunk").to_thrift();
+    drop(reader);
+    folder.change_footer_bytes("a.parquet", |footer| {
+        let at = footer.windows(chunk.len()).position(|bytes| bytes == chunk).expect("it");
+        // `file_offset`, the second field, becomes the third, which is a struct.
+        assert_eq!(footer[at], 0x26);
+        footer[at] = 0x36;
+    });
+    let found = folder.json(&["map", "a.parquet"]);
+    let [a, b, c] = [0, 1, 2].map(|column| &found["chunks"][column]);
+    assert_eq!((a, c), (&whole["chunks"][0], &whole["chunks"][2]));
+    assert!(b["problem"].is_string() && b["column"] == 1 && b["bytes"] == 0, "{b}");
+    let sizes = lines(&folder.json(&["size", "a.parquet"])["files"][0]);
+    assert!(["a", "c"].iter().all(|name| sizes.iter().any(|line| line.0 == *name)), "{sizes:?}");
+    let codecs = folder.json(&["size", "a.parquet", "--by", "codec"]);
+    let codec = codecs["files"][0]["lines"].as_array().expect("lines").iter();
+    let bytes = codec.filter(|line| line["kind"] == "codec").map(|line| line["bytes"].as_u64());
+    let pages = a["bytes"].as_u64().zip(c["bytes"].as_u64()).map(|(a, c)| a + c);
+    assert_eq!(Some(bytes.flatten().sum()), pages, "{codecs}");
 }
