@@ -1,6 +1,7 @@
 //! A file that is examined, and the aim by which it is judged.
 
 use marquetry::Reader;
+use marquetry::schema::{Node, Schema};
 
 use super::advice::Advice;
 use crate::args::GoalName;
@@ -106,4 +107,9 @@ pub(super) fn quoted(word: &str) -> String {
 /// Whether a file is read with keys, so that its parts are not to be written in plain text.
 pub(super) fn is_encrypted(reader: &Reader) -> bool {
     crypt::footer::is_encrypted(reader)
+}
+
+/// The top-level nodes in the order of the columns that are read: groups without leaves have none.
+pub(super) fn column_nodes(schema: &Schema) -> impl Iterator<Item = Node<'_>> {
+    schema.fields().filter(|node| !node.leaves().is_empty())
 }

@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 use marquetry::{BloomOptions, WriteOptions};
 
 use super::advice::{Advice, Weight};
-use super::exam::Exam;
+use super::exam::{Exam, column_nodes};
 use crate::bench::stored_bytes;
 use crate::failure::Result;
 use crate::trial::{SampleRows, TrialFile};
@@ -38,7 +38,7 @@ impl Exam<'_> {
             return Ok(());
         }
         let mut columns = Vec::new();
-        for (at, node) in footer.schema().root().children().enumerate() {
+        for (at, node) in column_nodes(footer.schema()).enumerate() {
             let has_filter = || -> Result<bool> {
                 let meta = footer.column_chunk(0, node.leaves().start)?.meta_data;
                 Ok(meta.is_some_and(|meta| meta.bloom_filter_offset.is_some()))

@@ -9,7 +9,7 @@ use marquetry::{Compression, Reader, WriteOptions};
 
 use super::advice::{Advice, Weight, change};
 use super::columns::ColumnFacts;
-use super::exam::Exam;
+use super::exam::{Exam, column_nodes};
 use crate::bench::stored_bytes;
 use crate::failure::Result;
 use crate::recipe::sort_rows;
@@ -131,7 +131,7 @@ impl<'e> Exam<'e> {
         let reader: &'e Reader = self.reader;
         let schema = reader.metadata().schema();
         let mut columns = Vec::new();
-        for (at, node) in schema.root().children().enumerate() {
+        for (at, node) in column_nodes(schema).enumerate() {
             let is_flat = node.is_leaf();
             if let Some(array) = whole.columns().get(at).filter(|_| is_flat) {
                 let bytes = stored_bytes(self.reader, self.plan, &[node.name()])?;

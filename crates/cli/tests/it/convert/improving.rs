@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use marquetry::format::FieldRepetitionType;
 use serde_json::{Value, json};
 
 use crate::support::folder::{Folder, error};
@@ -349,6 +350,25 @@ fn lookups_and_ranges_are_priced_and_no_target_lets_a_file_grow_beyond_its_bound
     assert!(bloom["command"].as_str().expect("a command").contains("--bloom key"));
     let order = of("rows-clusterable", "day");
     assert!(order["message"].as_str().expect("a text").contains("pages"), "{order}");
+    // A group without leaves, which is no column, changes nothing.
+    std::fs::copy(folder.path("many.parquet"), folder.path("group.parquet")).expect("a copy");
+    folder.change_footer("group.parquet", |footer| {
+        let mut group = footer.schema[0].clone();
+        (group.name, group.num_children) = ("none".to_owned(), Some(0));
+        group.repetition_type = Some(FieldRepetitionType::Optional);
+        footer.schema.insert(1, group);
+        footer.schema[0].num_children = Some(4);
+        footer.key_value_metadata = None;
+    });
+    let beside = folder.json(&["doctor", "group.parquet", "-f", "json"]);
+    for code in ["bloom-filter-missing", "rows-clusterable"] {
+        let named = |found: &Value| -> Vec<Value> {
+            let findings = found["findings"].as_array().expect("findings").iter();
+            let named = findings.filter(|finding| finding["code"] == json!(code));
+            named.map(|finding| finding["column"].clone()).collect()
+        };
+        assert_eq!(named(&beside), named(&found), "{code}");
+    }
     for (target, bound) in [("size", 0.0), ("balanced", 0.1), ("scan", 0.25), ("object-store", 0.0)]
     {
         let args = ["optimize", "many.parquet", "-o", "new.parquet", "--target", target];
