@@ -3,15 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{Field, FieldRef};
+use arrow_schema::{Field, FieldRef, SchemaRef};
 use marquetry::Reader;
 use marquetry::format::PageType;
+use marquetry::read::VariantOutput;
 use marquetry::schema::Node;
 use serde::Serialize;
 
 use super::facts::by_name;
 use super::rows::{RowRun, RowVisitor, Which};
-use super::value::different_rows;
+use super::value::{different_rows, stored_leaf};
 use crate::args::ValueForms;
 use crate::cells::{Forms, ValuesOf};
 use crate::failure::Result;
@@ -64,7 +65,7 @@ pub(super) struct Difference {
     pub(super) b: Option<String>,
     pub(super) place_a: Option<PlaceInFile>,
     pub(super) place_b: Option<PlaceInFile>,
-    /// The leaf, counted from the first of the column.
+    /// The leaf, counted from the first of the column, a VARIANT being one.
     #[serde(skip)]
     leaf: usize,
 }
@@ -123,16 +124,20 @@ impl DataDiff {
     }
 
     /// Finds the pages of what is listed.
-    pub(super) fn place(&mut self, a: &Reader, b: &Reader) {
-        let (of_a, of_b) = (columns_of(a), columns_of(b));
+    ///
+    /// # Errors
+    /// Of the schemas.
+    pub(super) fn place(&mut self, a: &Reader, b: &Reader) -> Result<()> {
+        let (of_a, of_b) = (StoredColumns::new(a)?, StoredColumns::new(b)?);
         for found in &mut self.differences {
-            let place = |reader: &Reader, columns: &HashMap<&str, Node<'_>>, row: Option<u64>| {
-                let column = found.column.as_deref().and_then(|name| columns.get(name).copied());
-                place_of(reader, row?, column, found.leaf)
+            let place = |of: &StoredColumns<'_>, row: Option<u64>| {
+                let leaf = found.column.as_deref().and_then(|name| of.leaf(name, found.leaf));
+                place_of(of.reader, row?, leaf)
             };
-            found.place_a = place(a, &of_a, found.row_a);
-            found.place_b = place(b, &of_b, found.row_b);
+            found.place_a = place(&of_a, found.row_a);
+            found.place_b = place(&of_b, found.row_b);
         }
+        Ok(())
     }
 }
 
@@ -233,17 +238,36 @@ fn text(column: &ArrayRef, row: usize, field: &Field) -> Result<Option<String>> 
     }))
 }
 
-fn columns_of(reader: &Reader) -> HashMap<&str, Node<'_>> {
-    by_name(reader.metadata().schema().root().children(), |node| node.name())
+/// The columns of a file, as they are compared and as they are stored.
+struct StoredColumns<'a> {
+    reader: &'a Reader,
+    compared: SchemaRef,
+    stored: SchemaRef,
+    nodes: HashMap<&'a str, Node<'a>>,
 }
 
-/// Where a row of a column is.
-fn place_of(
-    reader: &Reader,
-    mut row: u64,
-    column: Option<Node<'_>>,
-    leaf: usize,
-) -> Option<PlaceInFile> {
+impl<'a> StoredColumns<'a> {
+    fn new(reader: &'a Reader) -> Result<Self> {
+        let mut options = reader.read_options().clone();
+        options.variants = VariantOutput::Stored;
+        let nodes = by_name(reader.metadata().schema().fields(), |node| node.name());
+        let stored = reader.clone().options(options).schema()?;
+        Ok(Self { reader, compared: reader.schema()?, stored, nodes })
+    }
+
+    /// The leaf in the file of a leaf of the column, counted from its first.
+    fn leaf(&self, column: &str, leaf: usize) -> Option<usize> {
+        let mut leaves = self.nodes.get(column)?.leaves();
+        let (compared, stored) = (
+            self.compared.field_with_name(column).ok()?,
+            self.stored.field_with_name(column).ok()?,
+        );
+        leaves.nth(stored_leaf(leaf, compared, stored))
+    }
+}
+
+/// Where a row of a leaf is.
+fn place_of(reader: &Reader, mut row: u64, leaf: Option<usize>) -> Option<PlaceInFile> {
     let metadata = reader.metadata();
     for row_group in 0..metadata.row_groups() {
         let rows = metadata.row_group_rows(row_group).ok()?;
@@ -251,9 +275,6 @@ fn place_of(
             row -= rows;
             continue;
         }
-        // Values of VARIANT, which are put together, have no leaf of their own.
-        let leaves = column.map(|node| node.leaves());
-        let leaf = leaves.map(|leaves| leaves.clone().nth(leaf).unwrap_or(leaves.start));
         let path = leaf.and_then(|leaf| metadata.schema().leaf_node(leaf).ok());
         let path = path.map(|node| node.path().dotted());
         let page = leaf.and_then(|leaf| page_of(reader, row_group, leaf, row));

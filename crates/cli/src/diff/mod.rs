@@ -115,7 +115,7 @@ impl Pair<'_> {
         let key = key_columns(key, &fields)?;
         let mut found = self.walk(&fields, is_aligned && left_out.is_empty(), &key, max, global)?;
         found.columns_not_compared = left_out;
-        found.place(self.a, self.b);
+        found.place(self.a, self.b)?;
         Ok(found)
     }
 

@@ -15,7 +15,8 @@ use crate::failure::Result;
 /// FileRows that are compared one by one, if they are not equal together.
 const FEW: usize = 16;
 
-/// A row in which two columns differ, and the leaf, counted from the first of the column.
+/// A row in which two columns differ, and the leaf, counted from the first of the column. A VARIANT
+/// counts as one, because each file shreds it in its own way.
 pub(super) struct DifferentCell {
     pub(super) row: usize,
     pub(super) leaf: usize,
@@ -142,7 +143,7 @@ fn is_same_struct(
         if !is_same((&**a, i), (&**b, j), field, leaf)? {
             return Ok(false);
         }
-        *leaf = before + leaves_of(field.data_type());
+        *leaf = before + leaves_of(field);
     }
     Ok(true)
 }
@@ -170,14 +171,53 @@ fn is_same_variant(a: Option<VariantBuf>, b: Option<VariantBuf>) -> bool {
     }
 }
 
-/// The leaves of a type.
-pub(super) fn leaves_of(data_type: &DataType) -> usize {
+/// The leaves of a field, a VARIANT being one.
+fn leaves_of(field: &Field) -> usize {
+    match children(field) {
+        Some(fields) => fields.iter().map(|field| leaves_of(field)).sum(),
+        None => 1,
+    }
+}
+
+/// The leaf in the file of the `leaf`-th of a field whose VARIANT values are put together; both are
+/// counted from the first of the column, and `stored` is the field as the file has it.
+pub(super) fn stored_leaf(leaf: usize, field: &Field, stored: &Field) -> usize {
+    let mut before = Vec::new();
+    stored_leaves(field, stored, &mut before);
+    before.iter().take(leaf).sum()
+}
+
+/// Adds how many leaves in the file each leaf of a field is.
+fn stored_leaves(field: &Field, stored: &Field, out: &mut Vec<usize>) {
+    match (children(field), nested(stored.data_type())) {
+        (Some(fields), Some(stored)) => {
+            fields.iter().zip(stored).for_each(|(field, stored)| stored_leaves(field, stored, out));
+        }
+        _ => out.push(leaves_of_type(stored.data_type())),
+    }
+}
+
+/// The leaves of a type, those of VARIANT among them.
+fn leaves_of_type(data_type: &DataType) -> usize {
+    match nested(data_type) {
+        Some(fields) => fields.iter().map(|field| leaves_of_type(field.data_type())).sum(),
+        None => 1,
+    }
+}
+
+/// The fields below a field, none of a VARIANT.
+fn children(field: &Field) -> Option<&[FieldRef]> {
+    nested(field.data_type()).filter(|_| !VariantArray::is_variant(field))
+}
+
+/// The fields of a type that is nested.
+fn nested(data_type: &DataType) -> Option<&[FieldRef]> {
     match data_type {
-        DataType::Struct(fields) => fields.iter().map(|of| leaves_of(of.data_type())).sum(),
+        DataType::Struct(fields) => Some(fields),
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => leaves_of(item.data_type()),
-        _ => 1,
+        | DataType::Map(item, _) => Some(std::slice::from_ref(item)),
+        _ => None,
     }
 }

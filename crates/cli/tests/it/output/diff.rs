@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, Schema};
+use marquetry::variant::{VariantArray, VariantArrayBuilder, VariantShape, VariantShredding};
+use marquetry::{WriteOptions, Writer};
 use serde_json::{Value, json};
 
 use crate::support::folder::{Folder, error};
@@ -139,4 +142,41 @@ fn rows_in_no_order_are_compared_by_key_beyond_memory() {
     let args = [&args[..7], &["missing", "-q"]].concat();
     let output = folder.run(&[&["diff"], &args[..]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+}
+
+#[test]
+fn the_leaf_after_a_shredded_variant_is_named() {
+    let folder = Folder::new();
+    let write = |name: &str, changed: i64, shape: Option<&str>| {
+        let mut builder = VariantArrayBuilder::new();
+        (0..100i64).for_each(|i| builder.append(i).expect("a value"));
+        let variants: ArrayRef = Arc::new(builder.finish().expect("an array"));
+        let v = VariantArray::field("v", true).with_data_type(variants.data_type().clone());
+        let x = Field::new("x", DataType::Int64, true);
+        let numbers = numbers((0..100).map(|i| if i == 42 { changed } else { i }));
+        let columns = StructArray::new(vec![v, x].into(), vec![variants, numbers], None);
+        let field = Field::new("s", columns.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(columns)]).expect("a batch");
+        let options = match shape {
+            Some(shape) => WriteOptions::new().with_shredding(
+                "s.v",
+                VariantShredding::Shape(VariantShape::parse(shape).expect("a shape")),
+            ),
+            None => WriteOptions::new(),
+        };
+        let path = folder.path(name);
+        let mut writer = Writer::create_with(path, batch.schema(), options).expect("a writer");
+        writer.write(&batch).expect("written");
+        writer.finish().expect("finished");
+    };
+    write("a.parquet", 42, Some("{a: int64, b: {c: string}}"));
+    write("b.parquet", 43, None);
+    let (report, code) = diff(&folder, &["a.parquet", "b.parquet"]);
+    let found = &report["data"]["differences"][0];
+    assert_eq!((code, &report["data"]["total"]), (Some(4), &json!(1)), "{report}");
+    for place in ["place_a", "place_b"] {
+        assert_eq!(found[place]["path"], json!("s.x"), "{found}");
+        assert_eq!(found[place]["page"], json!(0), "{found}");
+    }
 }
