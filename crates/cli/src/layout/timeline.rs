@@ -143,7 +143,7 @@ impl ColumnPages<'_> {
             let FoundPage { rows, offset, bytes, nulls, is_null, bounds } = found;
             let file_rows =
                 first_row.saturating_add(rows.start)..first_row.saturating_add(rows.end);
-            let held = bounds.as_ref().map_or(0, |(min, max)| min.len() + max.len());
+            let held = bytes_of(bounds.as_ref());
             let of = PageBox {
                 row_group,
                 page,
@@ -178,13 +178,13 @@ impl ColumnPages<'_> {
                 return Ok(Vec::new());
             }
         };
-        let (mut found, mut slots) = (Vec::new(), Vec::new());
+        let (mut found, mut slots, mut held) = (Vec::new(), Vec::new(), 0);
         for span in chunk.children().into_iter().flatten() {
             let span = span.map_err(|e| e.at_file(self.layout.path.as_str()))?;
             match (span.kind, span.page_header()) {
                 (SpanKind::DataPage | SpanKind::DataPageV2, Some(stored)) => {
                     let (page, slots_and_rows) = of_header(&stored.header);
-                    let held = size_of::<FoundPage>() * (found.len() + 1);
+                    held += size_of::<FoundPage>() + bytes_of(page.bounds.as_ref());
                     self.memory.check(&self.layout.path, held)?;
                     slots.push(slots_and_rows);
                     found.push(FoundPage { offset: span.offset, bytes: span.length, ..page });
@@ -262,6 +262,11 @@ impl ColumnPages<'_> {
             boxes,
         }
     }
+}
+
+/// Bytes of the bounds of a page, which may be long.
+fn bytes_of(bounds: Option<&(Vec<u8>, Vec<u8>)>) -> usize {
+    bounds.map_or(0, |(min, max)| min.len() + max.len())
 }
 
 /// The pages that an offset index locates.

@@ -4,12 +4,13 @@ use std::process::Output;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use marquetry::format::{Encoding, Statistics, Type};
 use marquetry::{WriteOptions, Writer};
 use roxmltree::{Document, Node};
 use serde_json::Value;
 
 use crate::support::folder::{Folder, error};
-use crate::support::testdata;
+use crate::support::{Chunk, file, page, required, testdata, texts, v1_header};
 
 /// Text that means something somewhere: in HTML, XML, shells, terminals, or to the eye.
 const HOSTILE: [&str; 9] = [
@@ -378,4 +379,29 @@ fn encrypted_files_show_what_the_keys_open() {
     assert!(text.contains("▌ encrypted") && text.contains("fare"));
     folder.text(&["report", "e.parquet", "--footer-key", KEY]);
     folder.refused(6, &["report", "e.parquet", "--footer-key", &KEY.replace('0', "f")]);
+}
+
+#[test]
+fn bounds_in_the_headers_of_pages_are_counted_while_they_are_read() {
+    let folder = Folder::new();
+    let bound = vec![b'x'; 50_000];
+    let body = texts(&["x"]);
+    let mut header = v1_header(1, Encoding::Plain, body.len(), body.len());
+    let mut statistics = Statistics::default();
+    (statistics.min_value, statistics.max_value) = (Some(bound.clone()), Some(bound));
+    header.data_page_header.as_mut().expect("version 1").statistics = Some(statistics);
+    let chunk = Chunk::new(Type::ByteArray, 100, &vec![page(header, &body); 100]);
+    let bytes = file(vec![required("v", Type::ByteArray)], 100, vec![chunk]);
+    let len = bytes.len() as u64;
+    folder.put("a.parquet", bytes);
+    let args = ["report", "a.parquet", "--sections", "pages", "-f", "json", "--trace-io"];
+    let output = folder.run(&[&args[..], &["--mem", "2MiB"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    let said = error(&output);
+    assert!(said.contains("raise --mem"), "{said}");
+    let records = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let read = records.filter_map(|record| record["bytes"].as_u64()).next().expect("a trace");
+    assert!(read < len / 2, "{read} of {len} bytes were read before it was refused");
+    let found = folder.json(&args[..6]);
+    assert_eq!(found["pages"][0]["pages"], 100);
 }
