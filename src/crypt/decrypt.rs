@@ -100,8 +100,8 @@ impl Decryption {
     /// Whether to read files of AES_GCM_CTR_V1 with an encrypted footer, and encrypted columns of
     /// those whose footer is not verified. Their pages are not authenticated: values can be changed
     /// without the reader noticing. Default: they are an error, because the algorithm is stated in
-    /// plain text that nothing protects, so that a file of AES_GCM_V1 could be changed to state this
-    /// one.
+    /// plain text that nothing protects, so that a file of AES_GCM_V1 could be changed to state
+    /// this one.
     #[must_use]
     pub fn with_unauthenticated_pages(mut self, allowed: bool) -> Self {
         self.unauthenticated_pages = allowed;

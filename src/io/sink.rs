@@ -90,7 +90,7 @@ impl PathSink {
             if links > MAX_LINKS {
                 return Err(failed(io::Error::other("too many symbolic links"), &path));
             }
-            path = path.parent().unwrap_or(Path::new("")).join(target);
+            path = path.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
         }
         let Some(name) = path.file_name() else {
             return Err(failed(io::ErrorKind::IsADirectory.into(), &path));

@@ -250,7 +250,7 @@ fn a_summary_of_files_that_may_differ_is_refused_before_any_is_written() {
         let export = Export::to(folder.path(), numbers.schema()).unwrap().summary(summary);
         let export = export.options(WriteOptions::new().with_shredding(pattern, infer)).threads(1);
         let streams = [&numbers, &texts].map(|batch| [Ok::<_, Error>(batch.clone())].into_iter());
-        let progress = export.progress().clone();
+        let progress = export.progress();
         let done = export.run(streams).map(|files| files.len()).map_err(|error| error.kind());
         (done, progress.rows())
     };

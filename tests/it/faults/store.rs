@@ -49,7 +49,7 @@ struct FaultStore {
     given: AtomicUsize,
 }
 
-/// What a store makes of entity tags.
+/// How a store treats entity tags.
 #[derive(Debug, Clone, Copy)]
 enum Tags {
     /// It gives an object of the tag that is asked for, or an error.
