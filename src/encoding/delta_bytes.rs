@@ -35,6 +35,8 @@ pub(crate) struct Decoder {
     prefixes_used: usize,
     /// Lengths of the values of the last read.
     lengths: Vec<i32>,
+    /// Maximum bytes of a value that is read.
+    longest: usize,
 }
 
 impl Decoder {
@@ -59,7 +61,15 @@ impl Decoder {
             prefix_block: Vec::new(),
             prefixes_used: 0,
             lengths: Vec::new(),
+            longest: usize::MAX,
         })
+    }
+
+    /// The same, but refuses to read values of more than `longest` bytes, before they are joined:
+    /// where nothing is kept of a value but a number, no memory would limit how long they are.
+    pub(crate) fn with_longest(mut self, longest: usize) -> Self {
+        self.longest = longest;
+        self
     }
 
     /// The buffer that the spans of the last read refer to.
@@ -77,16 +87,11 @@ impl Decoder {
     ///
     /// # Errors
     /// `Malformed` if there are fewer values, or a prefix is longer than the previous value;
-    /// `Limit(Memory)` if they take more than `max_bytes` bytes.
+    /// `Limit(Memory)` if they take more than `max_bytes` bytes; `Unsupported` if one is longer
+    /// than the longest that is read.
     pub(crate) fn read_block(&mut self, n: usize, max_bytes: usize) -> Result<EndToEnd<'_>> {
-        let n = n.min(delta_length::BLOCK);
-        if self.prefixes_used == self.prefix_block.len() {
-            self.prefix_block.clear();
-            self.prefixes_used = 0;
-            self.prefixes.read(n, &mut self.prefix_block)?;
-        }
-        let prefixes = self.prefix_block.get(self.prefixes_used..).expect("no more are used");
-        let (prefixes, repeated) = few_enough(prefixes.get(..n).unwrap_or(prefixes));
+        self.fill_prefixes(n)?;
+        let (prefixes, repeated) = few_enough(unused(&self.prefix_block, self.prefixes_used, n));
         self.prefixes_used += prefixes.len();
         let suffixes = self.suffixes.read_block(prefixes.len())?;
         let before = self.last.len();
@@ -98,6 +103,9 @@ impl Decoder {
         let max = (max_bytes as u64).min(u64::from(u32::MAX / 2));
         if whole.bad_prefix || total > max {
             return Err(refused(before, prefixes, suffixes.lengths, max_bytes));
+        }
+        if whole.longest as usize > self.longest {
+            return Err(longer(whole.longest, self.longest));
         }
         self.values.clear();
         let total = usize::try_from(total).expect("no more than half of 32 bits count");
@@ -120,18 +128,53 @@ impl Decoder {
         Ok(EndToEnd { lengths: &self.lengths, total, source: &self.values, start, page: None })
     }
 
-    /// Skips the next `n` values. They are decoded all the same, block by block, because a later
-    /// value may refer to them.
+    /// Skips the next `n` values. Only the last is joined, because the next one may refer to it: of
+    /// those before it, no more bytes are copied than the page has.
     ///
     /// # Errors
-    /// As [`Decoder::read_block`], except that the capacity is always sufficient.
+    /// `Malformed` if there are fewer values, or a prefix is longer than the previous value.
     pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         let mut left = n;
         while left > 0 {
-            left -= self.read_block(left.min(SKIP_BLOCK), usize::MAX)?.lengths.len();
+            self.fill_prefixes(left)?;
+            let prefixes = unused(&self.prefix_block, self.prefixes_used, left);
+            let suffixes = self.suffixes.read_block(prefixes.len())?;
+            let mut rest = suffixes.source.get(suffixes.start as usize..).unwrap_or_default();
+            memory::room(&mut self.last, suffixes.total as usize)?;
+            for (&prefix, &suffix) in prefixes.iter().zip(suffixes.lengths) {
+                let shared = usize::try_from(prefix).ok().filter(|len| *len <= self.last.len());
+                let Some(shared) = shared else { return Err(bad_prefix(prefix, self.last.len())) };
+                // The lengths of a block are not negative, and no more than its bytes.
+                let (suffix, after) =
+                    rest.split_at_checked(suffix.cast_unsigned() as usize).unwrap_or((rest, &[]));
+                self.last.truncate(shared);
+                self.last.extend_from_slice(suffix);
+                rest = after;
+                #[cfg(test)]
+                crate::steps::add(suffix.len());
+            }
+            let skipped = prefixes.len();
+            self.prefixes_used += skipped;
+            left -= skipped;
         }
         Ok(())
     }
+
+    /// Decodes more prefixes if all are used, for the next `n` values.
+    fn fill_prefixes(&mut self, n: usize) -> Result<()> {
+        if self.prefixes_used == self.prefix_block.len() {
+            self.prefix_block.clear();
+            self.prefixes_used = 0;
+            self.prefixes.read(n.min(delta_length::BLOCK), &mut self.prefix_block)?;
+        }
+        Ok(())
+    }
+}
+
+/// Of the prefixes that are decoded, those that are not used, but at most `n`.
+fn unused(prefixes: &[i32], used: usize, n: usize) -> &[i32] {
+    let prefixes = prefixes.get(used..).unwrap_or_default();
+    prefixes.get(..n).unwrap_or(prefixes)
 }
 
 /// Maximum bytes of prefixes that a block repeats, because a decoded block is scratch memory beside
@@ -158,26 +201,35 @@ fn few_enough(prefixes: &[i32]) -> (&[i32], u64) {
     (few, lengths::total(few))
 }
 
-/// Number of values that are decoded at a time while values are skipped.
-const SKIP_BLOCK: usize = 256;
-
 /// The error for a block that is not sound or not small enough.
 #[cold]
 fn refused(before: usize, prefixes: &[i32], suffixes: &[i32], max_bytes: usize) -> Error {
     let (mut previous, mut total) = (before as u64, 0u64);
     for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
         let Some(shared) = u64::try_from(prefix).ok().filter(|prefix| *prefix <= previous) else {
-            return Error::mismatch(
-                SPEC,
-                "length of a prefix",
-                format_args!("0 to {previous}, which the value before has"),
-                prefix,
-            );
+            return bad_prefix(prefix, previous);
         };
         previous = shared + u64::from(suffix.cast_unsigned());
         total += previous;
     }
     too_long(total, max_bytes)
+}
+
+#[cold]
+fn bad_prefix(prefix: i32, previous: impl std::fmt::Display) -> Error {
+    let expected = format_args!("0 to {previous}, which the value before has");
+    Error::mismatch(SPEC, "length of a prefix", expected, prefix)
+}
+
+#[cold]
+fn longer(found: u32, longest: usize) -> Error {
+    Error::unsupported(
+        "long values in DELTA_BYTE_ARRAY",
+        format_args!(
+            "a value of {found} bytes in a column whose values are read up to {longest} bytes; \
+             without the column the rest can be read"
+        ),
+    )
 }
 
 #[cold]
@@ -426,6 +478,69 @@ mod tests {
             }
         }
         assert_eq!(decoder.last_value(), long.as_bytes());
+    }
+
+    /// A page of `n` values: the first is `first`, and each of the others repeats it.
+    fn repeated(first: &[u8], n: usize) -> Bytes {
+        let len = first.len() as i32;
+        let lengths = |of_first, of_others| -> Vec<i32> {
+            std::iter::once(of_first).chain(std::iter::repeat_n(of_others, n - 1)).collect()
+        };
+        let mut bytes = delta_binary::encode(&lengths(0, len));
+        bytes.extend(delta_binary::encode(&lengths(len, 0)));
+        bytes.extend_from_slice(first);
+        bytes.into()
+    }
+
+    #[test]
+    fn values_that_are_skipped_are_not_joined() {
+        let (n, long) = (100_000, vec![b'z'; 1 << 20]);
+        let mut decoder = Decoder::new(repeated(&long, n), n, None).unwrap();
+        let steps = crate::steps::taken_by(|| decoder.skip(n - 2).unwrap());
+        assert_eq!(steps, long.len());
+        let block = decoder.read_block(2, usize::MAX).unwrap();
+        assert_eq!(block.lengths, [1 << 20]);
+        decoder.skip(1).unwrap();
+        assert_eq!(decoder.last_value(), long);
+        assert!(decoder.skip(1).is_err(), "no more are there");
+    }
+
+    #[test]
+    fn skips_and_reads_take_turns_at_any_place() {
+        let seed = 75;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let base: Vec<u8> = (0..4_000).map(|_| rng.u8(..)).collect();
+        let values: Vec<&[u8]> = (0..5_000).map(|_| &base[..rng.usize(0..base.len())]).collect();
+        let bytes = Bytes::from(encode(&values));
+        for _ in 0..20 {
+            let mut decoder = Decoder::new(bytes.clone(), values.len(), None).unwrap();
+            let mut at = 0;
+            while at < values.len() {
+                let n = rng.usize(1..=2_000).min(values.len() - at);
+                if rng.bool() {
+                    decoder.skip(n).unwrap();
+                    at += n;
+                } else {
+                    let block = decoder.read_block(n, usize::MAX).unwrap();
+                    for span in block.spans() {
+                        assert_eq!(span.slice(block.source), values[at], "{at} seed {seed}");
+                        at += 1;
+                    }
+                }
+                assert_eq!(decoder.last_value(), values[at - 1], "{at} seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_longer_than_the_longest_are_refused_before_they_are_joined() {
+        let bytes = repeated(b"four", 3);
+        let decoder = || Decoder::new(bytes.clone(), 3, None).unwrap();
+        assert_eq!(decoder().with_longest(4).read_block(3, 99).unwrap().lengths, [4; 3]);
+        let mut short = decoder().with_longest(3);
+        let error = short.read_block(3, usize::MAX).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+        assert!(short.buffer().is_empty());
     }
 
     #[test]

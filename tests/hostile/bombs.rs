@@ -341,6 +341,28 @@ fn values_that_grow_out_of_little_are_counted_first() {
     let body = [&prefixes[..], &rests, &vec![b'a'; 100_000]].concat();
     let pages = [v1(N as usize, Encoding::DeltaByteArray, &body)];
     check("the same again", one(Type::ByteArray, N as usize, &pages), End::Rows(N as usize));
+    // Every value is the first one, of 16 MiB, where a number is made of it: the bytes of all are
+    // 800 GB, the numbers few.
+    const LONG: i32 = 16 << 20;
+    let prefixes = delta(&(0..N).map(|i| if i == 0 { 0 } else { LONG }).collect::<Vec<_>>());
+    let rests = delta(&(0..N).map(|i| if i == 0 { LONG } else { 0 }).collect::<Vec<_>>());
+    let body = [&prefixes[..], &rests, &vec![0; LONG as usize]].concat();
+    let stored = compressed(Compression::Zstd(3), &body);
+    for r#type in [Type::ByteArray, Type::FixedLenByteArray] {
+        let header = v1_header(N as usize, Encoding::DeltaByteArray, body.len(), stored.len());
+        let chunk = Chunk::new(r#type, N as usize, &[page(header, &stored)]);
+        let element = filled!(SchemaElement {
+            type_length: Some(LONG),
+            logical_type: Some(LogicalType::Decimal(filled!(DecimalType {
+                scale: 0,
+                precision: 38
+            }))),
+            ..required("v", r#type)
+        });
+        let chunk = chunk.codec(CompressionCodec::Zstd);
+        let end = End::Error(ErrorKind::Unsupported("long values in DELTA_BYTE_ARRAY"), Some(0));
+        check("long decimals", file(vec![element], i64::from(N), vec![chunk]), end);
+    }
     for header in [
         // Blocks and miniblocks of no values, of odd numbers, of very many.
         [0, 1, 4, 0],

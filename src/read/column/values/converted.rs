@@ -15,7 +15,7 @@ use super::intervals::{
     DayTime, MonthDayNano, SignedDayTime, SignedMonthDayNano, SignedYearMonth, YearMonth,
 };
 use super::primitive::{PrimitiveReader, PrimitiveSource};
-use super::reader::{Count, ValueReader};
+use super::reader::{Count, ValueReader, over_memory_limit};
 use super::sparse::whole_values;
 use crate::encoding::{ValueSpan, plain};
 use crate::error::{Error, Result, Spec};
@@ -80,17 +80,23 @@ impl ConvertedColumn<'_> {
         match self.physical.byte_width() {
             Some(width) => {
                 let decoder = FixedBytesDecoder::new(width, self.carries_prefix);
+                let decoder = decoder.with_longest(LONGEST_JOINED);
                 let source = FixedSource { width, decoder, convert, block: Vec::new() };
                 PrimitiveReader::boxed(self.data_type, source)
             }
             None => {
                 let decoder = SpanDecoder::new(self.physical, self.carries_prefix);
+                let decoder = decoder.with_longest(LONGEST_JOINED);
                 let source = ByteArraySource { decoder, convert, spans: Vec::new() };
                 PrimitiveReader::boxed(self.data_type, source)
             }
         }
     }
 }
+
+/// Maximum bytes of a decimal in DELTA_BYTE_ARRAY, where a page of a few bytes may hold a million
+/// decimals that begin with the same megabytes of zeros. Of 32 bytes, more are signs.
+const LONGEST_JOINED: usize = 1 << 10;
 
 /// INT96: nanoseconds of the day, then the Julian day.
 struct Int96 {
@@ -375,6 +381,9 @@ struct FixedSource<C> {
 /// Values converted at a time: their bytes stay in the first-level cache.
 const BLOCK: usize = 1024;
 
+/// Bytes of values converted at a time, or one value if it has more: a file states their width.
+const BLOCK_BYTES: usize = 64 << 10;
+
 impl<C: FromBytes> FixedSource<C> {
     /// Converts `n` values that lie end to end.
     fn convert_all(&self, bytes: &[u8], n: usize, out: &mut Vec<C::Out>) -> Result<()> {
@@ -409,8 +418,12 @@ impl<C: FromBytes> PrimitiveSource for FixedSource<C> {
 
     fn read(&mut self, n: usize, max_bytes: usize, out: &mut Vec<C::Out>) -> Result<()> {
         let mut left = n;
+        let max = (BLOCK_BYTES / self.width.max(1)).clamp(1, BLOCK);
+        if self.width > max_bytes.max(BLOCK_BYTES) {
+            return Err(over_memory_limit(self.width as u64, max_bytes));
+        }
         while left > 0 {
-            let n = left.min(BLOCK);
+            let n = left.min(max);
             let mut block = std::mem::take(&mut self.block);
             block.clear();
             self.decoder.read(n, max_bytes, &mut block)?;
@@ -497,6 +510,28 @@ mod tests {
         let nanos = Int96 { unit: TimeUnit::Nanosecond };
         let error = nanos.convert(&value(0, i32::MAX)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported("timestamp out of range"));
+    }
+
+    #[test]
+    fn few_wide_decimals_are_converted_at_a_time() {
+        for (width, max) in [(16, BLOCK * 16), (1 << 10, BLOCK_BYTES), (1 << 20, 1 << 20)] {
+            let n = 4 * BLOCK_BYTES / width + 3;
+            let (physical, convert) =
+                (Physical::FixedLenByteArray(width), Decimal::new(0).unwrap());
+            let decoder = FixedBytesDecoder::new(width, false);
+            let mut source =
+                FixedSource::<Decimal<i128>> { width, decoder, convert, block: vec![] };
+            let mut values = vec![0; n * width];
+            (1..=n).for_each(|i| values[i * width - 1] = i as u8);
+            source.set_page(Encoding::Plain, values.into(), Count::Exactly(n)).unwrap();
+            let mut out = Vec::new();
+            source.read(n, 1 << 30, &mut out).unwrap();
+            assert!(
+                out.iter().zip(1..).all(|(found, i)| *found == i128::from(i as u8)),
+                "{physical}"
+            );
+            assert!(source.block.capacity() <= max, "{physical}: {}", source.block.capacity());
+        }
     }
 
     #[test]

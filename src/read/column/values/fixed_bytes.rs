@@ -7,12 +7,15 @@ use super::reader::{Count, illegal, no_page};
 use crate::encoding::{ValueSpan, plain, split};
 use crate::error::{Error, Result, Spec};
 use crate::format::Encoding;
+use crate::memory;
 use crate::schema::Physical;
 
 /// Decodes byte strings of one length.
 pub(super) struct FixedBytesDecoder {
     width: usize,
     carries_prefix: bool,
+    /// Maximum bytes of a value that must be put together.
+    longest: usize,
     decoder: PageBytes,
 }
 
@@ -25,7 +28,13 @@ enum PageBytes {
 
 impl FixedBytesDecoder {
     pub(super) fn new(width: usize, carries_prefix: bool) -> Self {
-        Self { width, carries_prefix, decoder: PageBytes::Nothing }
+        Self { width, carries_prefix, longest: usize::MAX, decoder: PageBytes::Nothing }
+    }
+
+    /// The same; see [`SpanDecoder::with_longest`].
+    pub(super) fn with_longest(mut self, longest: usize) -> Self {
+        self.longest = longest;
+        self
     }
 
     fn physical(&self) -> Physical {
@@ -55,7 +64,10 @@ impl FixedBytesDecoder {
                 // Kept, because some writers continue from the last value of the page before.
                 let mut spans = match std::mem::replace(&mut self.decoder, PageBytes::Nothing) {
                     PageBytes::Delta(spans, _) => spans,
-                    _ => Box::new(SpanDecoder::new(Physical::ByteArray, self.carries_prefix)),
+                    _ => {
+                        let spans = SpanDecoder::new(Physical::ByteArray, self.carries_prefix);
+                        Box::new(spans.with_longest(self.longest))
+                    }
                 };
                 spans.set_page(encoding, bytes, count)?;
                 PageBytes::Delta(spans, Vec::new())
@@ -86,7 +98,7 @@ impl FixedBytesDecoder {
                                 value.len(),
                             ));
                         }
-                        out.extend_from_slice(value);
+                        memory::append(out, value)?;
                     }
                     left -= spans.len();
                 }

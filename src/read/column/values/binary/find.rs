@@ -16,6 +16,8 @@ use crate::trusted::Place;
 pub(in crate::read::column) struct SpanDecoder {
     pub(super) physical: Physical,
     carries_prefix: bool,
+    /// Maximum bytes of a value that must be put together.
+    longest: usize,
     pub(super) decoder: StringDecoder,
 }
 
@@ -36,7 +38,14 @@ pub(super) enum StringDecoder {
 
 impl SpanDecoder {
     pub(in crate::read::column) fn new(physical: Physical, carries_prefix: bool) -> Self {
-        Self { physical, carries_prefix, decoder: StringDecoder::Nothing }
+        let (longest, decoder) = (usize::MAX, StringDecoder::Nothing);
+        Self { physical, carries_prefix, longest, decoder }
+    }
+
+    /// The same; see [`delta_bytes::Decoder::with_longest`].
+    pub(in crate::read::column) fn with_longest(mut self, longest: usize) -> Self {
+        self.longest = longest;
+        self
     }
 
     pub(in crate::read::column) fn set_page(
@@ -87,7 +96,8 @@ impl SpanDecoder {
                     }
                     _ => None,
                 };
-                StringDecoder::DeltaBytes(Box::new(delta_bytes::Decoder::new(bytes, n, previous)?))
+                let decoder = delta_bytes::Decoder::new(bytes, n, previous)?;
+                StringDecoder::DeltaBytes(Box::new(decoder.with_longest(self.longest)))
             }
             other => return Err(illegal(other, self.physical)),
         };

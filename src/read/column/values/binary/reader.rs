@@ -206,6 +206,13 @@ impl<L: Layout> ValueReader for BinaryReader<L> {
         }
         let mut at = 0;
         while at < n {
+            // Values that share prefixes are only joined where one of a block is wanted.
+            let unwanted = (at..n).take_while(|i| !selection.get(*i)).count();
+            if unwanted > 0 {
+                self.values.skip(unwanted)?;
+                at += unwanted;
+                continue;
+            }
             self.spans.clear();
             self.values.read_spans((n - at).min(BLOCK), max_bytes, &mut self.spans)?;
             let found = self.spans.len();
