@@ -121,13 +121,11 @@ impl LevelDecoder {
     /// # Errors
     /// As [`LevelDecoder::read`].
     pub(crate) fn count_zeros(&self, n: usize) -> Result<usize> {
-        // A page may be one run of very many levels.
-        const MAX: usize = 1 << 16;
         let mut ahead = self.clone();
         let mut levels = Self::planes(self.max);
         let (mut left, mut zeros) = (n, 0);
         while left > 0 {
-            let block = left.min(MAX);
+            let block = left.min(MAX_AHEAD);
             levels.clear();
             ahead.read(block, &mut levels)?;
             if left == n && levels.get(0) != 0 {
@@ -137,6 +135,26 @@ impl LevelDecoder {
             left -= block;
         }
         Ok(zeros)
+    }
+
+    /// How many of the `n` levels to come are the maximum: of definition levels, those of values.
+    /// They are still to come afterwards.
+    ///
+    /// # Errors
+    /// As [`LevelDecoder::read`].
+    pub(crate) fn count_max(&self, n: usize) -> Result<usize> {
+        let mut ahead = self.clone();
+        let mut levels = Self::planes(self.max);
+        let (mut left, mut found) = (n, 0);
+        while left > 0 {
+            let block = left.min(MAX_AHEAD);
+            levels.clear();
+            ahead.read(block, &mut levels)?;
+            let in_word = |word| levels.at_least(word, self.max).count_ones() as usize;
+            found += (0..levels.blocks()).map(in_word).sum::<usize>();
+            left -= block;
+        }
+        Ok(found)
     }
 
     /// No levels yet, of as many bits as these.
@@ -172,6 +190,9 @@ impl LevelDecoder {
         }
     }
 }
+
+/// Levels that are read ahead at a time, because a page may be one run of very many.
+const MAX_AHEAD: usize = 1 << 16;
 
 /// Checks the levels from `start` on.
 fn check(levels: &LevelBitPlanes, start: usize, max: u16) -> Result<()> {
@@ -242,6 +263,24 @@ mod tests {
             let found: Vec<u16> = (0..planes.len()).map(|i| planes.get(i)).collect();
             assert_eq!(found, levels, "max {max} seed {seed}");
             assert!(decoder.read(1, &mut planes).is_err(), "no more are declared");
+        }
+    }
+
+    #[test]
+    fn levels_are_counted_without_being_read() {
+        let mut rng = fastrand::Rng::with_seed(82);
+        for max in [1, 2, 3, 5] {
+            let n = MAX_AHEAD + 100;
+            let levels: Vec<u16> = (0..n).map(|_| rng.u16(0..=max)).collect();
+            let mut bytes = Vec::new();
+            rle::encode_levels_into(&levels, width_of(max), &mut bytes);
+            let mut decoder = LevelDecoder::hybrid(bytes.into(), max, n).unwrap();
+            for n in [n, n - 1, 70, 0] {
+                let found = levels[..n].iter().filter(|level| **level == max).count();
+                assert_eq!(decoder.count_max(n).unwrap(), found, "max {max}, {n} levels");
+            }
+            assert!(decoder.count_max(n + 1).is_err(), "no more are declared");
+            decoder.read(n, &mut LevelDecoder::planes(max)).unwrap();
         }
     }
 

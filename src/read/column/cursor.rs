@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::length_prefixes;
 use super::memory::ColumnMemory;
 use super::values::{Count, ValueReader};
 use crate::error::{Error, Result, Spec};
+use crate::format::Encoding;
 use crate::levels::{LevelDecoder, Validity};
 use crate::page::{DataPage, DictionaryPage, Page, PageMemory};
 use crate::read::chunk::Pages;
@@ -81,8 +83,15 @@ impl PageCursor {
         if let Some(memory) = memory {
             held.absorb(memory);
         }
+        let DictionaryPage { values, mut bytes } = page;
+        if let Some(width) = self.fixed_len() {
+            let (values, memory) =
+                length_prefixes::without(bytes, width, values, self.memory.budget())?;
+            bytes = values;
+            memory.into_iter().for_each(|memory| held.absorb(memory));
+        }
         self.memory.dictionary = Some(Arc::new(held));
-        self.values.set_dictionary(page)
+        self.values.set_dictionary(DictionaryPage { values, bytes })
     }
 
     /// The current page, or the next one if it is used up; `None` after the last.
@@ -135,6 +144,7 @@ impl PageCursor {
     }
 
     fn set_page(&mut self, page: DataPage) -> Result<()> {
+        let page = self.without_lengths(page)?;
         let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes, memory } = page;
         let byte_len = bytes.len();
         let count = values.map_or(Count::AtMost(slots), Count::Exactly);
@@ -146,6 +156,45 @@ impl PageCursor {
         let (slots_left, values_left) = (slots, count.max());
         self.page = Some(OpenPage { slots_left, values_left, in_part, def, rep, memory, byte_len });
         Ok(())
+    }
+
+    /// The length of the values, if they are FIXED_LEN_BYTE_ARRAY.
+    fn fixed_len(&self) -> Option<usize> {
+        match self.physical {
+            Physical::FixedLenByteArray(width) => Some(width),
+            _ => None,
+        }
+    }
+
+    /// Removes the lengths before PLAIN values of a fixed length, where a file has some.
+    fn without_lengths(&self, mut page: DataPage) -> Result<DataPage> {
+        let is_plain = page.encoding == Encoding::Plain;
+        let Some(width) = self.fixed_len().filter(|_| is_plain) else { return Ok(page) };
+        if page.slots_left_out > 0 {
+            // Where a part ends tells nothing.
+            return match length_prefixes::may_be_there(&page.bytes, width) {
+                true => Err(Error::internal("the whole page tells whether it has lengths")),
+                false => Ok(page),
+            };
+        }
+        let values = match page.values {
+            Some(values) => values,
+            None if length_prefixes::are_in_doubt(&page.bytes, width, page.slots) => {
+                page.def.count_max(page.slots)?
+            }
+            None => return Ok(page),
+        };
+        // A page of nulls may hold anything.
+        if values > 0 {
+            let budget = self.memory.budget();
+            let (bytes, memory) = length_prefixes::without(page.bytes, width, values, budget)?;
+            page.bytes = bytes;
+            if let Some(mut memory) = memory {
+                page.memory.into_iter().for_each(|page| memory.absorb(page));
+                page.memory = Some(memory);
+            }
+        }
+        Ok(page)
     }
 
     /// Closes the current page. If the array points into it, its memory stays reserved until the

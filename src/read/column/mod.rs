@@ -12,6 +12,7 @@
 mod memory;
 mod rows;
 mod spec;
+mod length_prefixes;
 mod values;
 mod cursor;
 mod materialize;

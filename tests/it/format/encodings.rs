@@ -2,10 +2,10 @@
 //! skipped into. Unit tests of `encoding` test the contents of a page.
 
 use marquetry::format::*;
-use marquetry::{ErrorKind, Reader, RowSelection};
+use marquetry::{ErrorKind, Reader, RowSelection, col};
 use serde_json::{Value, json};
 
-use crate::support::encode::{delta, delta_bytes, delta_length, split};
+use crate::support::encode::{delta, delta_bytes, delta_length, rle, split};
 use crate::support::*;
 
 /// An encoding over a type: the bytes of values, and the values as they print.
@@ -311,6 +311,137 @@ fn dictionaries_of_every_type() {
         vec![0b101],
         four([json!(true), json!(false), json!(true)]),
     );
+}
+
+/// Values of four bytes with lengths before them, as arrow-rs before 60.1 writes the entries and
+/// the PLAIN values of `Dictionary(_, FixedSizeBinary)`.
+fn with_lengths(values: &[&[u8; 4]]) -> Vec<u8> {
+    values.iter().flat_map(|value| [&[4, 0, 0, 0], &value[..]].concat()).collect()
+}
+
+#[test]
+fn lengths_before_values_of_fixed_length_are_removed() {
+    let (a, b, length) = (b"ABCD", b"wxyz", &[4, 0, 0, 0]);
+    let levels = [1, 0, 1, 1, 0];
+    let nulls = levels_v1(&levels, 1);
+    let values = |values: &[&[u8; 4]]| [&nulls[..], &with_lengths(values)].concat();
+    let coded = [&nulls[..], &[1], &rle(&[0, 1, 0], 1)].concat();
+    let plain = Encoding::Plain;
+    let v2 = |values| v2(5, 2, 5, plain, &[], &levels_v2(&levels, 1), values);
+    let entries = dictionary(2, &with_lengths(&[a, b]));
+    for (name, entries, page, expected) in [
+        ("dictionary", Some(entries), v1(5, Encoding::RleDictionary, &coded), [a, b, a]),
+        ("version 1", None, v1(5, plain, &values(&[a, b, a])), [a, b, a]),
+        ("version 2", None, v2(&with_lengths(&[a, b, a])), [a, b, a]),
+        ("lengths of lengths", None, v1(5, plain, &values(&[length; 3])), [length; 3]),
+        ("lengths of lengths", None, v2(&with_lengths(&[length; 3])), [length; 3]),
+        // As the format wants them, whatever they are.
+        ("values", None, v1(5, plain, &[&nulls[..], a, b, a].concat()), [a, b, a]),
+        ("values", None, v2(&length.repeat(3)), [length; 3]),
+        (
+            "values",
+            None,
+            v1(5, plain, &[&nulls[..], length, length, a].concat()),
+            [length, length, a],
+        ),
+    ] {
+        let chunk = || {
+            let chunk = Chunk::new(Type::FixedLenByteArray, 5, std::slice::from_ref(&page));
+            match &entries {
+                Some(entries) => chunk.with_dictionary(entries.clone()),
+                None => chunk,
+            }
+        };
+        let element = filled!(SchemaElement {
+            type_length: Some(4),
+            ..optional("v", Type::FixedLenByteArray)
+        });
+        let file = bytes::Bytes::from(file(vec![element], 5, vec![chunk()]));
+        let [first, second, third] = expected.map(|value| hex(value));
+        let expected = [first, Value::Null, second, third, Value::Null];
+        let reader = Reader::new(file.clone()).expect("a footer");
+        assert_eq!(column(&read_with(reader.clone()).expect(name)), expected, "{name}");
+        for offset in 0..5 {
+            let found = read_with(reader.clone().offset(offset as u64)).expect(name);
+            assert_eq!(column(&found), expected[offset..], "{name}");
+        }
+        let found = read_with(reader.filter(col("v").is_not_null())).expect(name);
+        let not_null: Vec<_> = expected.iter().filter(|value| !value.is_null()).collect();
+        assert_eq!(column(&found).iter().collect::<Vec<_>>(), not_null, "{name}");
+    }
+}
+
+/// A block of Snappy that has no match.
+fn snappy_literals(bytes: &[u8]) -> Vec<u8> {
+    let n = bytes.len();
+    assert!((1 << 7..1 << 14).contains(&n), "a length of two bytes");
+    let mut out = vec![n as u8 | 0x80, (n >> 7) as u8];
+    for literal in bytes.chunks(60) {
+        out.push((literal.len() as u8 - 1) << 2);
+        out.extend(literal);
+    }
+    out
+}
+
+#[test]
+fn lengths_are_removed_from_a_page_that_would_be_opened_in_part() {
+    const ROWS: usize = 1_000;
+    let value = |i: usize| (i as u32).to_be_bytes();
+    let body: Vec<u8> = (0..ROWS).flat_map(|i| with_lengths(&[&value(i)])).collect();
+    let stored = snappy_literals(&body);
+    let element =
+        filled!(SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) });
+    for cut in [0, 100] {
+        let stored = &stored[..stored.len() - cut];
+        let page = page(v1_header(ROWS, Encoding::Plain, body.len(), stored.len()), stored);
+        let place = filled!(PageLocation { offset: 4, compressed_page_size: page.len() as i32 });
+        let chunk = Chunk::new(Type::FixedLenByteArray, ROWS, &[page]);
+        let chunk = chunk.codec(CompressionCodec::Snappy);
+        let file = file(vec![element.clone()], ROWS as i64, vec![chunk]);
+        let reader = Reader::new(with_index(&file.into(), None, vec![place])).expect("a footer");
+        let rows = RowSelection::from_ranges(ROWS as u64, [2..5]).expect("rows in order");
+        let found = read_with(reader.select(rows).expect("of as many rows"));
+        if cut == 0 {
+            let expected: Vec<_> = (2..5).map(|i| hex(&value(i))).collect();
+            assert_eq!(column(&found.expect("rows")), expected);
+        } else {
+            let error = found.unwrap_err();
+            assert_eq!((error.at().row_group, error.at().page), (Some(0), Some(0)), "{error}");
+        }
+    }
+}
+
+#[test]
+fn values_of_fixed_length_with_anything_else_between_or_behind_them_are_malformed() {
+    let element =
+        filled!(SchemaElement { type_length: Some(4), ..required("v", Type::FixedLenByteArray) });
+    let wrong_length = [with_lengths(&[b"ABCD"]), [&[3, 0, 0, 0], &b"wxyz"[..]].concat()].concat();
+    for values in [&b"ABCDwxyz!"[..], b"ABCDwxyz1234", b"ABCDwxy", &wrong_length] {
+        let nullable = [&levels_v1(&[1, 1, 0], 1)[..], values].concat();
+        let optional = filled!(SchemaElement {
+            repetition_type: Some(FieldRepetitionType::Optional),
+            ..element.clone()
+        });
+        let indices = v1(2, Encoding::RleDictionary, &[1, 3, 2]);
+        for (element, chunk) in [
+            (&element, Chunk::new(Type::FixedLenByteArray, 2, &[v1(2, Encoding::Plain, values)])),
+            (
+                &element,
+                Chunk::new(Type::FixedLenByteArray, 2, &[indices])
+                    .with_dictionary(dictionary(2, values)),
+            ),
+            (
+                &optional,
+                Chunk::new(Type::FixedLenByteArray, 3, &[v1(3, Encoding::Plain, &nullable)]),
+            ),
+        ] {
+            let rows = chunk.meta.num_values;
+            // A multiple of the length could be values of slots that are null.
+            let is_hidden = rows == 3 && values.len() == 12;
+            let file = file(vec![element.clone()], rows, vec![chunk]);
+            assert!(is_hidden || is_malformed(file), "{values:?}");
+        }
+    }
 }
 
 #[test]
