@@ -147,7 +147,17 @@ impl PageCursor {
         let page = self.without_lengths(page)?;
         let DataPage { slots, slots_left_out, values, rep, def, encoding, bytes, memory } = page;
         let byte_len = bytes.len();
-        let count = values.map_or(Count::AtMost(slots), Count::Exactly);
+        let count = match values {
+            Some(values) => Count::Exactly(values),
+            // All slots are null, unless values have no bytes either.
+            None if bytes.is_empty()
+                && slots_left_out == 0
+                && self.physical.byte_width() != Some(0) =>
+            {
+                Count::Exactly(0)
+            }
+            None => Count::AtMost(slots),
+        };
         // A page of nulls may hold anything, or nothing, where its values would be.
         if count.max() > 0 {
             self.values.set_page(encoding, bytes, count)?;

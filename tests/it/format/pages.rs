@@ -112,6 +112,32 @@ fn an_empty_value_part_is_not_decompressed() {
 }
 
 #[test]
+fn a_page_of_nulls_may_have_no_values_in_any_encoding() {
+    for (r#type, encoding) in [
+        (Type::Boolean, Encoding::Plain),
+        (Type::Boolean, Encoding::Rle),
+        (Type::Int32, Encoding::Plain),
+        (Type::Int32, Encoding::RleDictionary),
+        (Type::Int32, Encoding::DeltaBinaryPacked),
+        (Type::Int64, Encoding::ByteStreamSplit),
+        (Type::Double, Encoding::Alp),
+        (Type::ByteArray, Encoding::DeltaLengthByteArray),
+        (Type::ByteArray, Encoding::DeltaByteArray),
+        (Type::FixedLenByteArray, Encoding::Plain),
+        (Type::FixedLenByteArray, Encoding::DeltaByteArray),
+    ] {
+        let element = filled!(SchemaElement { type_length: Some(4), ..optional("v", r#type) });
+        let of = |levels: &[u32]| {
+            let pages = [v1(2, encoding, &levels_v1(levels, 1))];
+            file(vec![element.clone()], 2, vec![Chunk::new(r#type, 2, &pages)])
+        };
+        let rows = read(of(&[0, 0])).unwrap_or_else(|e| panic!("{type} {encoding}: {e}"));
+        assert_eq!(column(&rows), [json!(null), json!(null)], "{type} {encoding}");
+        assert!(is_malformed(of(&[0, 1])), "{type} {encoding}");
+    }
+}
+
+#[test]
 fn old_parquet_cpp_says_not_compressed_and_compresses() {
     let raw = ints(&[4, 5]);
     let chunk =
