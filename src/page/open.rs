@@ -517,6 +517,10 @@ impl PageOpener {
         if self.context.codec == CompressionCodec::Uncompressed {
             return Ok((check_len(body.bytes, uncompressed_len)?, body.memory));
         }
+        if uncompressed_len == 0 && body.bytes.is_empty() {
+            // Some writers do not ask the codec for nothing.
+            return Ok((body.bytes, body.memory));
+        }
         self.decompress(body.bytes, uncompressed_len)
     }
 

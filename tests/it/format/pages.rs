@@ -112,6 +112,22 @@ fn an_empty_value_part_is_not_decompressed() {
 }
 
 #[test]
+fn a_page_of_no_bytes_is_not_decompressed() {
+    for codec in [CompressionCodec::Zstd, CompressionCodec::Snappy, CompressionCodec::Gzip] {
+        // Values of no bytes take none, and neither does a dictionary without entries.
+        let data = page(v1_header(2, Encoding::Plain, 0, 0), &[]);
+        let chunk = Chunk::new(Type::FixedLenByteArray, 2, &[data]).codec(codec);
+        let chunk = chunk.with_dictionary(dictionary(0, &[]));
+        let element = filled!(SchemaElement {
+            type_length: Some(0),
+            ..required("v", Type::FixedLenByteArray)
+        });
+        let rows = read(file(vec![element], 2, vec![chunk])).expect("rows");
+        assert_eq!(column(&rows), [json!("0x"), json!("0x")], "{codec}");
+    }
+}
+
+#[test]
 fn a_page_of_nulls_may_have_no_values_in_any_encoding() {
     for (r#type, encoding) in [
         (Type::Boolean, Encoding::Plain),
