@@ -20,12 +20,20 @@ impl Decoder {
                 clear_with_capacity(out, len)?;
             }
             out.resize(len, 0);
-            if self.0.gzip_decompress(input, out) == Ok(len) {
+            if self.0.gzip_decompress(input, out) == Ok(len) && ends_with_trailer(input, out) {
                 return Ok(());
             }
         }
         gzip::Decoder.decompress(input, len, out)
     }
+}
+
+/// Whether the input ends as the member of this output ends: libdeflate does not tell what follows
+/// the first member. RFC 1952: CRC-32 and length, both `u32le`.
+fn ends_with_trailer(input: &[u8], out: &[u8]) -> bool {
+    let Some((_, trailer)) = input.split_last_chunk::<8>() else { return false };
+    let (crc, len) = (u64::from(crc32fast::hash(out)), out.len() as u64);
+    u64::from_le_bytes(*trailer) == crc | len << 32
 }
 
 pub(super) struct Encoder(libdeflater::Compressor);
