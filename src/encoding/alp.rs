@@ -189,9 +189,9 @@ impl<F: Float> VectorEncoding for Alp<F> {
 /// Appends a page of values, in vectors of 1,024; every value comes back bit for bit. Spec:
 /// AlpEncoding.md.
 ///
-/// # Panics
-/// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
-pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
+/// # Errors
+/// `Limit(Page)` if the page takes more than 2 GiB.
+pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) -> Result<()> {
     let isa = Isa::for_kernel(Kernel::Decimals);
     let pairs = candidates(isa, values);
     let mut scratch = Scratch::new();
@@ -202,7 +202,7 @@ pub(crate) fn encode_into<F: Float>(values: &[F], out: &mut Vec<u8>) {
             pairs => best(isa, &sample(vector), pairs.iter().copied()),
         };
         scratch.encode(isa, vector, pair, out);
-    });
+    })
 }
 
 /// Values looked at to choose a pair for a vector.
@@ -448,7 +448,7 @@ mod tests {
 
     fn check_64(values: &[f64], what: &str) -> usize {
         let mut bytes = vec![9];
-        encode_into(values, &mut bytes);
+        encode_into(values, &mut bytes).unwrap();
         let bytes = Bytes::from(bytes).slice(1..);
         let len = bytes.len();
         let mut out = Vec::new();
@@ -461,7 +461,7 @@ mod tests {
 
     fn check_32(values: &[f32], what: &str) -> usize {
         let mut bytes = vec![9];
-        encode_into(values, &mut bytes);
+        encode_into(values, &mut bytes).unwrap();
         let bytes = Bytes::from(bytes).slice(1..);
         let len = bytes.len();
         let mut out = Vec::new();
@@ -544,10 +544,10 @@ mod tests {
     #[test]
     fn a_page_by_hand() {
         let mut bytes = Vec::new();
-        encode_into::<f32>(&[], &mut bytes);
+        encode_into::<f32>(&[], &mut bytes).unwrap();
         assert_eq!(bytes, [0, 0, 10, 0, 0, 0, 0]);
         let mut bytes = Vec::new();
-        encode_into(&[f64::NAN], &mut bytes);
+        encode_into(&[f64::NAN], &mut bytes).unwrap();
         let mut expected = vec![0, 0, 10, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 1, 0];
         expected.extend([0; 9]);
         expected.extend([0, 0]);

@@ -86,15 +86,15 @@ impl<T: VectorWord> VectorEncoding for Pfor<T> {
 /// Appends a page of values, in vectors of 1,024, each as values or as differences, whichever takes
 /// fewer bytes.
 ///
-/// # Panics
-/// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
-pub(crate) fn encode_into<T: VectorWord>(values: &[T], out: &mut Vec<u8>) {
+/// # Errors
+/// `Limit(Page)` if the page takes more than 2 GiB.
+pub(crate) fn encode_into<T: VectorWord>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     let isa = Isa::for_kernel(Kernel::Pack);
     let value_bytes = u8::try_from(size_of::<T>()).expect("4 or 8");
     let mut scratch = Scratch::default();
     vectors::encode_into([0, vectors::LOG_VECTOR, value_bytes], values, out, |vector, out| {
         scratch.encode(isa, vector, out);
-    });
+    })
 }
 
 /// A frame and a width, and the bits that a vector takes with them.
@@ -230,7 +230,7 @@ mod tests {
         let values = [100, 102, 101, 103, 100, 99, 50_000, 104];
         assert_eq!(decode::<i32>(&page(4, 8, &EXAMPLE), 8).unwrap(), values);
         let mut written = Vec::new();
-        encode_into(&values, &mut written);
+        encode_into(&values, &mut written).unwrap();
         // The example counts the offset from its own array, and has vectors of 1,024 values.
         let expected = [&[0, 10, 4, 8, 0, 0, 0, 4, 0, 0, 0][..], &EXAMPLE].concat();
         assert_eq!(written, expected);
@@ -240,7 +240,7 @@ mod tests {
     fn sizes_of_the_other_examples() {
         let len = |values: &[i32]| {
             let mut page = Vec::new();
-            encode_into(values, &mut page);
+            encode_into(values, &mut page).unwrap();
             page.len() - 11
         };
         // Second: 1,000 to 1,255 in any order.
@@ -257,12 +257,12 @@ mod tests {
         // less than the three bits of each value that the proposal takes.
         let mut times: Vec<i64> = (0..1024).map(|i| 1_700_000_000_000 + i * 7).collect();
         let mut page = Vec::new();
-        encode_into(&times, &mut page);
+        encode_into(&times, &mut page).unwrap();
         assert_eq!(page.len() - 11, 11 + 8 + 10);
         assert_eq!(decode::<i64>(&page, 1024).unwrap(), times);
         times[500..].iter_mut().for_each(|time| *time += 1_000_000_000);
         let mut page = Vec::new();
-        encode_into(&times, &mut page);
+        encode_into(&times, &mut page).unwrap();
         assert_eq!(page.len() - 11, 11 + 8 + 2 * 10);
         assert_eq!(decode::<i64>(&page, 1024).unwrap(), times);
     }
@@ -350,7 +350,7 @@ mod tests {
 
     fn check<T: VectorWord + Into<i64>>(values: &[T], what: &str) -> usize {
         let mut written = vec![9];
-        encode_into(values, &mut written);
+        encode_into(values, &mut written).unwrap();
         let page = Bytes::from(written).slice(1..);
         assert!(decode::<T>(&page, values.len()).unwrap() == values, "{what}");
         let wide: Vec<i64> = values.iter().map(|value| (*value).into()).collect();
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn offsets_of_vectors_are_checked() {
         let mut whole = Vec::new();
-        encode_into(&(0..2500).map(|i| i * i % 97).collect::<Vec<i32>>(), &mut whole);
+        encode_into(&(0..2500).map(|i| i * i % 97).collect::<Vec<i32>>(), &mut whole).unwrap();
         let offset = |i: usize| u32::from_le_bytes(*whole[7 + 4 * i..].first_chunk().unwrap());
         for (i, wrong) in [
             (0, offset(0) + 1),

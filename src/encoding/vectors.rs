@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::too_few_values;
 use crate::bytes::Cursor;
-use crate::error::{Error, Result, Spec};
+use crate::error::{Error, LimitKind, Result, Spec};
 use crate::memory;
 use crate::simd::Isa;
 use crate::simd::native::{Native, Word, append_bytes_le};
@@ -367,26 +367,67 @@ impl<'b> Exceptions<'b> {
 
 /// Appends a page of values in vectors of 1,024, which `vector` appends one by one.
 ///
-/// # Panics
-/// If there are more than `i32::MAX` values, or the page were longer than 4 GiB.
+/// # Errors
+/// `Limit(Page)` if the page takes more than 2 GiB: exceptions take more than PLAIN does.
 pub(super) fn encode_into<T>(
     modes: [u8; 3],
     values: &[T],
     out: &mut Vec<u8>,
+    vector: impl FnMut(&[T], &mut Vec<u8>),
+) -> Result<()> {
+    encode_within(i32::MAX, modes, values, out, vector)
+}
+
+/// As [`encode_into`], with at most `max` values, and bytes before the last vector.
+fn encode_within<T>(
+    max: i32,
+    modes: [u8; 3],
+    values: &[T],
+    out: &mut Vec<u8>,
     mut vector: impl FnMut(&[T], &mut Vec<u8>),
-) {
-    let n = i32::try_from(values.len()).expect("a page of at most 2^31 values");
+) -> Result<()> {
+    let within = |n: usize| i32::try_from(n).ok().filter(|n| *n <= max).ok_or_else(too_large);
+    let n = within(values.len())?;
     out.extend_from_slice(&modes);
     append_bytes_le(&[n], out);
     let start = out.len();
     let vectors = values.len().div_ceil(VECTOR);
     out.resize(start + vectors * size_of::<u32>(), 0);
     for (i, values) in values.chunks(VECTOR).enumerate() {
-        let offset = u32::try_from(out.len() - start).expect("a page of at most 4 GiB");
+        let offset = within(out.len() - start)?;
         let at = start + i * size_of::<u32>();
         if let Some(slot) = out.get_mut(at..at + size_of::<u32>()) {
             slot.copy_from_slice(&offset.to_le_bytes());
         }
         vector(values, out);
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::limit(LimitKind::Page, "a page takes more than 2 GiB; write fewer rows per page")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_page_of_more_than_its_offsets_count_is_refused() {
+        let copy = |vector: &[u8], out: &mut Vec<u8>| out.extend_from_slice(vector);
+        let values = vec![7; 3 * VECTOR];
+        // The third vector begins after three offsets and two vectors.
+        let needed = i32::try_from(3 * size_of::<u32>() + 2 * VECTOR).unwrap();
+        for (max, fits) in [(needed.max(3 * VECTOR as i32), true), (3 * VECTOR as i32 - 1, false)] {
+            let encoded = encode_within(max, [0; 3], &values, &mut Vec::new(), copy);
+            let kind = encoded.map_err(|e| e.kind());
+            let expected = if fits { Ok(()) } else { Err(ErrorKind::Limit(LimitKind::Page)) };
+            assert_eq!(kind, expected, "{max}");
+        }
+        let twice = |vector: &[u8], out: &mut Vec<u8>| out.extend([vector, vector].concat());
+        let encoded = encode_within(3 * VECTOR as i32, [0; 3], &values, &mut Vec::new(), twice);
+        assert_eq!(encoded.unwrap_err().kind(), ErrorKind::Limit(LimitKind::Page));
     }
 }

@@ -51,7 +51,7 @@ const MAX_OVERWRITTEN: usize = 128;
 ///
 /// # Errors
 /// `Internal` if the format has no such encoding for the type, `Limit(Memory)` if the system has no
-/// memory.
+/// memory, `Limit(Page)` if the page takes more than 2 GiB.
 pub(super) fn encode(
     values: &LeafValues<'_>,
     range: Range<usize>,
@@ -165,8 +165,8 @@ fn encode_ints<T: delta_binary::Int + VectorWord, F: alp::Float>(
         Encoding::Plain => append_bytes_le(values, out),
         Encoding::DeltaBinaryPacked => delta_binary::encode_blocks_into(values, blocks, out),
         Encoding::ByteStreamSplit => split_words(values, size_of::<T>(), out),
-        Encoding::Alp => alp::encode_into(&memory::collected(values.iter().map(float))?, out),
-        Encoding::Pfor => pfor::encode_into(values, out),
+        Encoding::Alp => alp::encode_into(&memory::collected(values.iter().map(float))?, out)?,
+        Encoding::Pfor => pfor::encode_into(values, out)?,
         _ => return Ok(None),
     }
     Ok(Some(()))
