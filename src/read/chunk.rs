@@ -256,7 +256,9 @@ impl Pages {
         let RawPage { header, body, module, offset } = self.in_part.take().ok_or_else(whole)?;
         // Its checksum was verified when its start was opened.
         let page = self.opener.open_verified(&header, body, module);
-        match page.map_err(|e| e.at_offset(offset))? {
+        // It was counted when its start was opened.
+        let page = page.map_err(|e| e.at_offset(offset).at_page(self.page.saturating_sub(1)));
+        match page? {
             Some(Page::Data(data)) => Ok(*data),
             _ => Err(whole()),
         }

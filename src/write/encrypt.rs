@@ -36,14 +36,17 @@ impl RowGroupEncryption {
         if chunk.is_encrypted {
             return Ok(());
         }
+        self.encrypt_pages(leaf, chunk).map_err(|e| {
+            e.at_row_group(self.row_group).at_column(chunk.meta_data.path_in_schema.join("."))
+        })
+    }
+
+    fn encrypt_pages(&self, leaf: usize, chunk: &mut EncodedChunk) -> Result<()> {
         let Some(encryptor) = self.file.chunk(self.row_group, leaf)? else { return Ok(()) };
         if self.file.protection(leaf).has_own_key() || self.file.has_plaintext_footer() {
             // The order that was detected in the values would be readable by others.
             chunk.sorted = None;
         }
-        let place = |e: Error| {
-            e.at_row_group(self.row_group).at_column(chunk.meta_data.path_in_schema.join("."))
-        };
         let pages = PageEncryptor {
             encryptor,
             checksums: self.checksums,
@@ -53,7 +56,7 @@ impl RowGroupEncryption {
             out: Vec::new(),
             header_bytes_added: 0,
         };
-        let encrypted = pages.run(&chunk.meta_data, &chunk.offset_index).map_err(place)?;
+        let encrypted = pages.run(&chunk.meta_data, &chunk.offset_index)?;
         chunk.apply(encrypted)?;
         chunk.is_encrypted = true;
         Ok(())
@@ -231,6 +234,16 @@ pub(super) fn column_metadata(
     leaf: &Leaf,
     file: &FileEncryptor,
 ) -> Result<()> {
+    encrypted_metadata(chunk, row_group, leaf, file)
+        .map_err(|e| e.at_row_group(row_group).at_column(leaf.path.dotted()))
+}
+
+fn encrypted_metadata(
+    chunk: &mut ColumnChunk,
+    row_group: usize,
+    leaf: &Leaf,
+    file: &FileEncryptor,
+) -> Result<()> {
     let Some(encryptor) = file.chunk(row_group, leaf.index)? else { return Ok(()) };
     let protection = file.protection(leaf.index);
     chunk.crypto_metadata = protection.crypto_metadata(&leaf.path);
@@ -257,5 +270,34 @@ fn stripped(meta: ColumnMetaData) -> ColumnMetaData {
         encoding_stats: None,
         key_value_metadata: None,
         ..meta
+    }
+}
+
+#[cfg(all(test, feature = "encryption"))]
+mod tests {
+    use super::*;
+    use crate::crypt::{Encryption, Key, LeafProtection};
+    use crate::error::ErrorKind;
+    use crate::format::OffsetIndex;
+
+    #[test]
+    fn a_row_group_beyond_the_last_that_can_be_encrypted_is_named_with_the_column() {
+        let key = || Key::new(b"0123456789012345").unwrap();
+        let protections = [LeafProtection::FooterKey(key())];
+        let file = FileEncryptor::new(&Encryption::new(key()), &protections).unwrap();
+        let encryption = RowGroupEncryption { file, row_group: 40_000, checksums: true };
+        let path_in_schema = vec!["a".to_owned(), "b".to_owned()];
+        let mut chunk = EncodedChunk {
+            bytes: Vec::new(),
+            meta_data: ColumnMetaData { path_in_schema, ..ColumnMetaData::default() },
+            offset_index: OffsetIndex::default(),
+            column_index: None,
+            bloom: None,
+            sorted: None,
+            is_encrypted: false,
+        };
+        let error = encryption.encrypt(0, &mut chunk).unwrap_err();
+        let place = (error.at().row_group, error.at().column.as_deref());
+        assert_eq!((error.kind(), place), (ErrorKind::Crypto, (Some(40_000), Some("a.b"))));
     }
 }

@@ -17,7 +17,7 @@ use super::placed::{IndexOffsets, OpenRowGroup, PlacedIndexes, PlacedRowGroup};
 use super::report::WriteReport;
 use super::row_group::EncodedRowGroup;
 use crate::crypt::FileEncryptor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{FileMetaData, RowGroup};
 use crate::memory;
 
@@ -101,9 +101,14 @@ impl FileAssembler {
             if let Some(encryption) = &encryption {
                 encryption.encrypt(leaf, &mut chunk)?;
             }
+            let path = layout.row_groups.leaves.get(leaf).map(|leaf| &leaf.path);
+            let place = |e: Error| match path {
+                Some(path) => e.at_row_group(ordinal).at_column(path.dotted()),
+                None => e.at_row_group(ordinal),
+            };
             let encryptor = encryption.as_ref().map(|of| of.file.chunk(ordinal, leaf));
-            let encryptor = encryptor.transpose()?.flatten();
-            let bytes = open.place(&mut chunk, self.len, encryptor.as_ref())?;
+            let encryptor = encryptor.transpose().map_err(place)?.flatten();
+            let bytes = open.place(&mut chunk, self.len, encryptor.as_ref()).map_err(place)?;
             self.len += bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
             memory::extend(&mut out, bytes)?;
         }
