@@ -20,7 +20,7 @@ impl Decoder {
                 clear_with_capacity(out, len)?;
             }
             out.resize(len, 0);
-            if self.0.gzip_decompress(input, out) == Ok(len) && ends_with_trailer(input, out) {
+            if self.0.gzip_decompress(input, out) == Ok(len) && ends_with_len(input, len) {
                 return Ok(());
             }
         }
@@ -28,12 +28,13 @@ impl Decoder {
     }
 }
 
-/// Whether the input ends as the member of this output ends: libdeflate does not tell what follows
-/// the first member. RFC 1952: CRC-32 and length, both `u32le`.
-fn ends_with_trailer(input: &[u8], out: &[u8]) -> bool {
-    let Some((_, trailer)) = input.split_last_chunk::<8>() else { return false };
-    let (crc, len) = (u64::from(crc32fast::hash(out)), out.len() as u64);
-    u64::from_le_bytes(*trailer) == crc | len << 32
+/// Whether the input ends with the length of this output, as its only member does: libdeflate does
+/// not tell what follows the first one. Another member of the same length is not found so.
+///
+/// Spec: RFC 1952, section 2.3.1, ISIZE (`u32le`).
+fn ends_with_len(input: &[u8], len: usize) -> bool {
+    let stated = input.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+    stated.is_some_and(|stated| u32::try_from(len) == Ok(stated))
 }
 
 pub(super) struct Encoder(libdeflater::Compressor);

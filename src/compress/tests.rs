@@ -102,7 +102,7 @@ fn every_codec_and_framing_gives_back_the_data() {
 #[test]
 fn what_follows_a_gzip_member_is_refused_unless_the_page_has_it() {
     let (first, second) = ([1u8, 2, 3, 4, 5].repeat(20), [7u8; 10]);
-    for rest in [gzip(&second), gzip(&[9; 100]), vec![0; 8], vec![0xFF], b"anything".to_vec()] {
+    for rest in [gzip(&second), gzip(&[9; 99]), vec![0; 8], vec![0xFF], b"anything".to_vec()] {
         let input = [gzip(&first), rest].concat();
         let mut decompressor = Decompressor::new(CompressionCodec::Gzip).unwrap();
         let error = decompressor.decompress(&input, first.len(), &mut Vec::new()).unwrap_err();

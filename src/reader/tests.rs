@@ -180,7 +180,8 @@ fn a_dictionary_that_was_decrypted_does_not_outlive_its_read() {
         writer.write(&batch).unwrap();
         let file = Bytes::from(writer.into_inner().unwrap().1);
         let keys = Decryption::new().with_footer_key(key()).with_plaintext_files(true);
-        let reader = Reader::with_keys(file, Limits::default(), &keys).unwrap();
+        let mut reader = Reader::with_keys(file, Limits::default(), &keys).unwrap();
+        reader.options.page_index = crate::read::PageIndexUse::Always;
         [(); 2].map(|()| {
             reader.take(&[5000]).unwrap();
             reader.page_cache.bytes_held()

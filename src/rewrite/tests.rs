@@ -146,6 +146,8 @@ fn without_places(reader: &Reader) -> FileMetaData {
             *chunk = ColumnChunk { meta_data: Some(meta), ..ColumnChunk::default() };
         }
     }
+    // 1 and 2 mean the same.
+    metadata.version = 1;
     metadata
 }
 
