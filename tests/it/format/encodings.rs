@@ -399,7 +399,8 @@ fn lengths_are_removed_from_a_page_that_would_be_opened_in_part() {
         let chunk = chunk.codec(CompressionCodec::Snappy);
         let file = file(vec![element.clone()], ROWS as i64, vec![chunk]);
         let reader = Reader::new(with_index(&file.into(), None, vec![place])).expect("a footer");
-        let rows = RowSelection::from_ranges(ROWS as u64, [2..5]).expect("rows in order");
+        let rows =
+            RowSelection::from_ranges(ROWS as u64, std::iter::once(2..5)).expect("rows in order");
         let found = read_with(reader.select(rows).expect("of as many rows"));
         if cut == 0 {
             let expected: Vec<_> = (2..5).map(|i| hex(&value(i))).collect();
