@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, GenericListViewArray, OffsetSizeTrait, RunArr
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 
-use super::own_elements::own_elements;
+use super::own_elements::own_range;
 
 /// Bytes of the rows of an array: of lists those of their own elements, and of views those of their
 /// values, though rows may share them. A dictionary has all of its entries.
@@ -55,8 +55,9 @@ fn of_views(views: &[u128]) -> u64 {
 }
 
 fn of_elements<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &ArrayRef) -> u64 {
-    let (_, elements) = own_elements(offsets, values);
-    array_bytes(&elements).saturating_add(size_of_val(&offsets[..]) as u64)
+    let own = own_range(offsets);
+    let elements = array_bytes(&values.slice(own.start, own.len()));
+    elements.saturating_add(size_of_val(&offsets[..]) as u64)
 }
 
 /// Lists may share elements: each is counted as often as lists have it, all of them alike.
