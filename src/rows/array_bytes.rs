@@ -1,5 +1,7 @@
 //! Bytes that the rows of arrays take in memory. A slice has those of its own rows.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, GenericListViewArray, OffsetSizeTrait, RunArray};
@@ -26,7 +28,8 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> u64 {
         }
         D::Map(..) => {
             let maps = array.as_map();
-            of_elements(maps.offsets(), &(std::sync::Arc::new(maps.entries().clone()) as ArrayRef))
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            of_elements(maps.offsets(), &entries)
         }
         D::FixedSizeList(..) => array_bytes(array.as_fixed_size_list().values()),
         D::ListView(_) => of_list_views(array.as_list_view::<i32>()),
@@ -66,8 +69,12 @@ fn of_list_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
     let all = u128::from(array_bytes(lists.values()));
     let own = all.saturating_mul(elements) / (lists.values().len() as u128).max(1);
     let places = size_of_val(&lists.offsets()[..]) + size_of_val(&lists.sizes()[..]);
-    u64::try_from(own).unwrap_or(u64::MAX).saturating_add(places as u64)
+    u64::try_from(own).unwrap_or(u64::MAX).min(MAX_SHARED).saturating_add(places as u64)
 }
+
+/// Maximum bytes of elements that lists share, so that sums of them do not overflow: more than any
+/// memory has.
+const MAX_SHARED: u64 = 1 << 48;
 
 fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>) -> u64 {
     let values = runs.values_slice();
@@ -76,8 +83,6 @@ fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::builder::{Int64Builder, ListBuilder};
     use arrow_array::{
         BinaryViewArray, Int32Array, ListViewArray, StringArray, StringViewArray, StructArray,
@@ -119,6 +124,16 @@ mod tests {
             ListViewArray::new(item, offsets.into(), sizes.into(), lists.values().clone(), None);
         assert_eq!(bytes(views.clone()), 45 * 8 + 3 * 8);
         assert_eq!(bytes(views.slice(0, 1)), 5 * 8 + 8);
+        // Lists that share lists that share lists.
+        let mut shared = lists.values().clone();
+        for _ in 0..8 {
+            let item = Arc::new(Field::new_list_field(shared.data_type().clone(), true));
+            let len = i32::try_from(shared.len()).unwrap();
+            let (offsets, sizes) = (vec![0; 1000], vec![len; 1000]);
+            let views = ListViewArray::new(item, offsets.into(), sizes.into(), shared, None);
+            shared = Arc::new(views);
+        }
+        assert_eq!(array_bytes(&shared), MAX_SHARED + 1000 * 8);
     }
 
     #[test]
