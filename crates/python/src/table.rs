@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi, to_ffi};
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchOptions, RecordBatchReader,
@@ -106,12 +107,47 @@ pub(crate) fn cast_batch(
 }
 
 fn schema_of_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
-    let schema = capsule.cast::<PyCapsule>()?.pointer_checked(Some(SCHEMA))?;
-    // SAFETY: a capsule of this name holds an `ArrowSchema` (the Arrow PyCapsule interface), and
-    // lives for the whole call.
-    let schema = unsafe { schema.cast::<FFI_ArrowSchema>().as_ref() };
-    // A release function that is null says that the schema was moved out.
-    Ok(Arc::new(Schema::try_from(schema).or_raise(capsule.py())?))
+    Ok(Arc::new(Schema::try_from(schema_in(capsule)?).or_raise(capsule.py())?))
+}
+
+/// The schema in a capsule, unless it was moved out of it.
+fn schema_in<'a>(capsule: &'a Bound<'_, PyAny>) -> PyResult<&'a FFI_ArrowSchema> {
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(SCHEMA))?;
+    // SAFETY: a capsule of this name holds an `ArrowSchema` (the Arrow PyCapsule interface), which
+    // lives as long as the capsule, and `capsule` keeps that alive.
+    let schema = unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() };
+    match schema.release {
+        Some(_) => Ok(schema),
+        None => Err(was_used(capsule.py(), "schema")),
+    }
+}
+
+/// The array of `__arrow_c_array__`, moved out of its capsule.
+fn array_in(pair: &Bound<'_, PyTuple>) -> PyResult<ArrayRef> {
+    let py = pair.py();
+    let schema = pair.get_item(0)?;
+    let schema = schema_in(&schema)?;
+    let array = pair.get_item(1)?;
+    let pointer = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?;
+    // SAFETY: a capsule of this name holds an `ArrowArray`; `from_raw` moves it out, and leaves a
+    // released one.
+    let array = unsafe { FFI_ArrowArray::from_raw(pointer.cast().as_ptr()) };
+    if array.is_released() {
+        return Err(was_used(py, "array"));
+    }
+    // SAFETY: neither was released, and the producer states that the array has the type of the
+    // schema.
+    let data = unsafe { from_ffi(array, schema) }.or_raise(py)?;
+    Ok(arrow_array::make_array(data))
+}
+
+/// The pointers of what was moved out of a capsule, or released, lead nowhere.
+#[cold]
+fn was_used(py: Python<'_>, what: &str) -> PyErr {
+    usage(
+        py,
+        format_args!("the {what} in this capsule was used before: ask its producer for another"),
+    )
 }
 
 /// The schema of anything that has one.
@@ -147,28 +183,19 @@ pub(crate) fn import_stream(of: &Bound<'_, PyAny>) -> PyResult<Imported> {
     if of.hasattr("__arrow_c_array__")? {
         let pair = of.call_method0("__arrow_c_array__")?;
         let pair = pair.cast::<PyTuple>()?;
-        let schema = schema_pointer(&pair.get_item(0)?)?;
-        let array = pair.get_item(1)?;
-        let array = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?;
-        // SAFETY: a capsule of this name holds an `ArrowArray`; `from_raw` moves it out.
-        let array = unsafe { FFI_ArrowArray::from_raw(array.cast().as_ptr()) };
-        // SAFETY: the capsule of the schema lives as long as `pair`.
-        let schema = unsafe { &*schema };
-        // SAFETY: the producer states that the array has the type of the schema.
-        let data = unsafe { from_ffi(array, schema) }.or_raise(py)?;
-        if !matches!(data.data_type(), DataType::Struct(_)) {
+        let array = array_in(pair)?;
+        let Some(rows) = array.as_struct_opt() else {
             return Err(usage(
                 py,
                 "an array of structs is wanted, or a table: this array is a column",
             ));
-        }
-        let metadata = Schema::try_from(schema).map(|schema| schema.metadata().clone());
-        let rows = StructArray::from(data);
+        };
+        let metadata = schema_of_capsule(&pair.get_item(0)?).map(|of| of.metadata().clone());
         if rows.null_count() > 0 {
             return Err(usage(py, "a row is null: only values in columns can be"));
         }
         let len = rows.len();
-        let (fields, columns, _) = rows.into_parts();
+        let (fields, columns, _) = rows.clone().into_parts();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata.unwrap_or_default()));
         let options = RecordBatchOptions::new().with_row_count(Some(len));
         let batch = RecordBatch::try_new_with_options(schema, columns, &options).or_raise(py)?;
@@ -182,11 +209,6 @@ pub(crate) fn import_stream(of: &Bound<'_, PyAny>) -> PyResult<Imported> {
             type_name(of)
         ),
     ))
-}
-
-fn schema_pointer(capsule: &Bound<'_, PyAny>) -> PyResult<*const FFI_ArrowSchema> {
-    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(SCHEMA))?;
-    Ok(pointer.cast::<FFI_ArrowSchema>().as_ptr())
 }
 
 /// Batches from elsewhere.
@@ -220,15 +242,7 @@ pub(crate) fn import_array(of: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     if of.hasattr("__arrow_c_array__")? {
         let pair = of.call_method0("__arrow_c_array__")?;
         let pair = pair.cast::<PyTuple>()?;
-        let schema = schema_pointer(&pair.get_item(0)?)?;
-        let array = pair.get_item(1)?;
-        let array = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?;
-        // SAFETY: a capsule of this name holds an `ArrowArray`; `from_raw` moves it out.
-        let array = unsafe { FFI_ArrowArray::from_raw(array.cast().as_ptr()) };
-        // SAFETY: the capsule of the schema lives as long as `pair`, and the producer states that
-        // the array has its type.
-        let data = unsafe { from_ffi(array, &*schema) }.or_raise(py)?;
-        return Ok(arrow_array::make_array(data));
+        return array_in(pair);
     }
     Err(usage(py, format_args!("{} is no Arrow array", type_name(of))))
 }

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import marq
 import pyarrow as pa
@@ -41,6 +42,41 @@ def test_pyarrow_may_ask_for_another_schema(trips: str) -> None:
     assert pa.RecordBatchReader.from_stream(scan, schema=schema).read_all().schema == schema
     with pytest.raises((pa.ArrowInvalid, marq.Error, OSError)):
         pa.table(marq.read(trips, columns=["id"]), schema=pa.schema([pa.field("id", pa.int8())]))
+
+
+def test_what_was_moved_out_of_a_capsule_is_refused(trips: str) -> None:
+    class Capsules:
+        def __init__(self, array: Any, schema: Any = None) -> None:
+            self.array, self.schema = array, schema
+
+        def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+            return self.array
+
+        def __arrow_c_schema__(self) -> Any:
+            return self.schema
+
+    rows = pa.record_batch({"a": range(100_000)})
+    structs = pa.StructArray.from_arrays(rows.columns, ["a"])
+    used, only_array = rows.__arrow_c_array__(), structs.__arrow_c_array__()
+    schema = rows.schema.__arrow_c_schema__()
+    pa.RecordBatch._import_from_c_capsule(*used)
+    pa.Array._import_from_c_capsule(*only_array)
+    pa.Schema._import_from_c_capsule(schema)
+    fresh = structs.type.__arrow_c_schema__()
+    for work in (
+        lambda: marq.Table(Capsules(used)),
+        lambda: marq.Table(Capsules((fresh, only_array[1]))),
+        lambda: marq.variant_to_json(Capsules((fresh, only_array[1]))),
+        lambda: marq.Schema(Capsules(None, schema)),
+        lambda: marq.read(trips).__arrow_c_stream__(schema),
+    ):
+        with pytest.raises(marq.UsageError, match="used before"):
+            work()
+    # We move an array out, too.
+    once = Capsules(rows.__arrow_c_array__())
+    assert marq.Table(once).num_rows == 100_000
+    with pytest.raises(marq.UsageError, match="used before"):
+        marq.Table(once)
 
 
 def test_polars_takes_and_gives(trips: str, path: str) -> None:
@@ -114,6 +150,7 @@ def test_a_data_loader_of_torch_has_all_rows_once(
     # A worker that is spawned imports the data set.
     code = """
 import sys
+from typing import Any
 import marq
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
