@@ -1,5 +1,6 @@
 //! Rows in memory, and their way to other libraries: the capsules of the Arrow C interfaces.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use arrow_array::{
 };
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use marquetry::engine::rows;
 use marquetry::ffi::{self, FFI_ArrowArrayStream, ImportedBatches};
 use marquetry::{Error, Result};
@@ -42,8 +43,9 @@ pub(crate) fn stream_capsule<'py>(
     requested: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let requested = requested.filter(|schema| !schema.is_none());
-    let schema = requested.map(|capsule| schema_of_capsule(capsule)).transpose()?;
-    let stream = match schema.filter(|schema| *schema != batches.schema()) {
+    let found = batches.schema();
+    let schema = requested.map(|capsule| wanted_schema(capsule, &found)).transpose()?;
+    let stream = match schema.filter(|schema| *schema != found) {
         Some(schema) => ffi::export(Cast { schema, batches }),
         None => ffi::export(batches),
     };
@@ -83,18 +85,87 @@ impl<R: RecordBatchReader> RecordBatchReader for Cast<R> {
     }
 }
 
-/// The batch in another schema, by position. A value that the new type does not hold is an error.
-pub(crate) fn cast_batch(
-    batch: &RecordBatch,
-    schema: &SchemaRef,
-) -> Result<RecordBatch, ArrowError> {
-    if batch.num_columns() != schema.fields().len() {
-        return Err(ArrowError::SchemaError(format!(
-            "{} columns were asked for, and there are {}",
-            schema.fields().len(),
-            batch.num_columns()
-        )));
+/// The schema that a consumer asks for, of columns that have the schema `found`: other types for
+/// the same columns.
+fn wanted_schema(capsule: &Bound<'_, PyAny>, found: &Schema) -> PyResult<SchemaRef> {
+    let wanted = schema_of_capsule(capsule)?;
+    let (fields, of_found) = (wanted.fields(), found.fields());
+    if !have_same_names(fields, of_found) || !same_fields(fields, of_found) {
+        return Err(usage(
+            capsule.py(),
+            format_args!(
+                "the schema that is asked for has the columns {}, and there are {}: it may change \
+                 their types, and not which they are",
+                names(&wanted),
+                names(found)
+            ),
+        ));
     }
+    Ok(wanted)
+}
+
+/// The names of the columns, for a message.
+pub(crate) fn names(schema: &Schema) -> String {
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether both have the same names in the same order.
+pub(crate) fn have_same_names(a: &Fields, b: &Fields) -> bool {
+    a.iter().map(|field| field.name()).eq(b.iter().map(|field| field.name()))
+}
+
+/// Whether structs have fields of the same names, at any depth: where names differ, Arrow casts
+/// field by field in their order. The names of items and entries say nothing.
+pub(crate) fn has_same_fields(a: &DataType, b: &DataType) -> bool {
+    match (a, b) {
+        (DataType::Struct(a), DataType::Struct(b)) => same_fields(a, b),
+        (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
+            (DataType::Struct(a), DataType::Struct(b)) => {
+                let mut entries = a.iter().zip(b);
+                entries.all(|(a, b)| has_same_fields(a.data_type(), b.data_type()))
+            }
+            _ => true,
+        },
+        (DataType::Dictionary(_, a), b) | (b, DataType::Dictionary(_, a)) => has_same_fields(a, b),
+        (DataType::RunEndEncoded(_, a), b) | (b, DataType::RunEndEncoded(_, a)) => {
+            has_same_fields(a.data_type(), b)
+        }
+        _ => match (item_of(a), item_of(b)) {
+            (Some(a), Some(b)) => has_same_fields(a, b),
+            _ => true,
+        },
+    }
+}
+
+/// The same for the fields of two structs, which may have another order.
+fn same_fields(a: &Fields, b: &Fields) -> bool {
+    let by_place = have_same_names(a, b);
+    let is_same = |(at, a): (usize, &FieldRef)| {
+        let b = match by_place {
+            true => b.get(at),
+            false => b.find(a.name()).map(|(_, b)| b),
+        };
+        b.is_some_and(|b| has_same_fields(a.data_type(), b.data_type()))
+    };
+    let is_unique = || a.iter().map(|field| field.name()).collect::<HashSet<_>>().len() == a.len();
+    a.len() == b.len() && (by_place || is_unique()) && a.iter().enumerate().all(is_same)
+}
+
+/// The type of the items of a list.
+fn item_of(list: &DataType) -> Option<&DataType> {
+    match list {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => Some(item.data_type()),
+        _ => None,
+    }
+}
+
+/// The batch in a schema of the same columns. A value that the new type does not hold is an error.
+fn cast_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| match column.data_type() == field.data_type() {
@@ -399,7 +470,10 @@ impl Table {
             all => rows::concat(&self.schema, all).or_raise(py)?,
         };
         let batch = match requested_schema.filter(|schema| !schema.is_none()) {
-            Some(schema) => cast_batch(&batch, &schema_of_capsule(schema)?).or_raise(py)?,
+            Some(schema) => {
+                let schema = wanted_schema(schema, &self.schema)?;
+                cast_batch(&batch, &schema).or_raise(py)?
+            }
             None => batch,
         };
         let schema = FFI_ArrowSchema::try_from(&*batch.schema()).or_raise(py)?;

@@ -44,6 +44,28 @@ def test_pyarrow_may_ask_for_another_schema(trips: str) -> None:
         pa.table(marq.read(trips, columns=["id"]), schema=pa.schema([pa.field("id", pa.int8())]))
 
 
+def test_a_schema_that_is_asked_for_has_the_same_columns(path: str) -> None:
+    pq.write_table(pa.table({"a": [1], "b": [2], "s": [{"x": 1, "y": 2}]}), path)
+    fields = [pa.field(name, pa.int64()) for name in "ab"]
+    struct = pa.struct([("x", pa.int32()), ("y", pa.int64())])
+    scan, table = marq.scan(path), marq.read(path)
+    for schema in (
+        pa.schema([fields[1], fields[0], pa.field("s", struct)]),
+        pa.schema([*fields, pa.field("t", struct)]),
+        pa.schema([*fields, pa.field("s", pa.struct([("y", pa.int64()), ("z", pa.int64())]))]),
+        pa.schema(fields),
+    ):
+        for work in (
+            lambda: pa.RecordBatchReader.from_stream(scan, schema=schema),
+            lambda: pa.table(table, schema=schema),
+            lambda: pa.record_batch(table, schema=schema),
+        ):
+            with pytest.raises(marq.UsageError, match="columns"):
+                work()
+    other = pa.schema([*fields, pa.field("s", struct)])
+    assert pa.table(table, schema=other)["s"].to_pylist() == [{"x": 1, "y": 2}]
+
+
 def test_what_was_moved_out_of_a_capsule_is_refused(trips: str) -> None:
     class Capsules:
         def __init__(self, array: Any, schema: Any = None) -> None:
