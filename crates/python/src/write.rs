@@ -1,10 +1,10 @@
 //! Writing: batches from anywhere into a file, a file object, or a folder of files.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use marquetry::geo::{BoxSides, CoveringColumns, GeoOptions};
 use marquetry::io::{PathSink, Sink, TempFolder};
@@ -24,7 +24,9 @@ use crate::gil::{Detached, Kept, call};
 use crate::job::{self, Cancel};
 use crate::keys::{encryption, given, object};
 use crate::source::is_url;
-use crate::table::{Imported, PySchema, import_schema, import_stream};
+use crate::table::{
+    Imported, PySchema, has_same_fields, have_same_names, import_schema, import_stream, names,
+};
 
 /// Where a file goes.
 enum Output {
@@ -349,22 +351,15 @@ fn column_options(mut out: ColumnOptions, of: &Bound<'_, PyDict>) -> PyResult<Co
     Ok(out)
 }
 
-/// A batch in the schema of the file: by position or by name, in wider types where they lose
-/// nothing.
+/// A batch in the schema of the file: by name, or by position where all names are the same, in
+/// wider types where they lose nothing.
 fn fit(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref().fields() == schema.fields() {
         return Ok(batch);
     }
     let found = batch.schema();
     let mut columns = Vec::with_capacity(schema.fields().len());
-    for field in schema.fields() {
-        let Ok(at) = found.index_of(field.name()) else {
-            return Err(Error::usage(format_args!(
-                "the file has a column {:?}, and the batch has not: it has {}",
-                field.name(),
-                names(&found)
-            )));
-        };
+    for (field, at) in schema.fields().iter().zip(places(&found, schema)?) {
         let column = batch.column(at);
         if column.data_type() == field.data_type() {
             columns.push(column.clone());
@@ -381,27 +376,56 @@ fn fit(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         let options = arrow_cast::CastOptions { safe: false, ..Default::default() };
         columns.push(arrow_cast::cast_with_options(column, field.data_type(), &options)?);
     }
-    let known: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
-    if let Some(more) = found.fields().iter().find(|field| !known.contains(field.name())) {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+/// For each column of the file, its place in the batch.
+fn places(found: &Schema, schema: &Schema) -> Result<Vec<usize>> {
+    if have_same_names(found.fields(), schema.fields()) {
+        return Ok((0..found.fields().len()).collect());
+    }
+    let (in_batch, in_file) = (by_name(found)?, by_name(schema)?);
+    if let Some(more) = found.fields().iter().find(|field| !in_file.contains_key(field.name())) {
         return Err(Error::usage(format_args!(
             "the batch has a column {:?}, and the file has not: it has {}",
             more.name(),
             names(schema)
         )));
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    let place = |field: &FieldRef| {
+        in_batch.get(field.name()).copied().ok_or_else(|| {
+            Error::usage(format_args!(
+                "the file has a column {:?}, and the batch has not: it has {}",
+                field.name(),
+                names(found)
+            ))
+        })
+    };
+    schema.fields().iter().map(place).collect()
 }
 
-fn names(schema: &Schema) -> String {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    names.join(", ")
+fn by_name(schema: &Schema) -> Result<HashMap<&String, usize>> {
+    let mut places = HashMap::with_capacity(schema.fields().len());
+    for (at, field) in schema.fields().iter().enumerate() {
+        if places.insert(field.name(), at).is_some() {
+            return Err(Error::usage(format_args!(
+                "several columns are named {:?}: they cannot be matched by name, so a batch must \
+                 have all columns of the file in their order",
+                field.name()
+            )));
+        }
+    }
+    Ok(places)
 }
 
 /// Whether a type holds all values of another, in whatever layout.
 fn holds(wide: &DataType, narrow: &DataType) -> bool {
     if let DataType::Null = narrow {
         return true;
+    }
+    if !has_same_fields(wide, narrow) {
+        return false;
     }
     let schema = |of: &DataType| -> SchemaRef {
         Arc::new(Schema::new(vec![arrow_schema::Field::new("c", of.clone(), true)]))

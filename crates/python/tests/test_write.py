@@ -187,6 +187,51 @@ def test_other_columns_are_refused(tmp_path: pathlib.Path, wrong: Any) -> None:
     assert folder_is_clean(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda of: of, pa.list_, pa.large_list, lambda of: pa.map_(pa.string(), of)],
+    ids=["struct", "list", "large list", "map"],
+)
+def test_fields_of_structs_are_matched_by_name(tmp_path: pathlib.Path, wrap: Any) -> None:
+    def table(**fields: int) -> pa.Table:
+        struct = pa.struct([(name, pa.int64()) for name in fields])
+        value: Any = fields
+        if isinstance(wrap(struct), pa.MapType):
+            value = [("key", fields)]
+        elif wrap(struct) != struct:
+            value = [fields]
+        return pa.table({"s": pa.array([value], wrap(struct))})
+
+    path = tmp_path / "a.parquet"
+    marq.write([table(a=1, b=2), table(b=20, a=10)], path)
+    both = pa.concat_tables([table(a=1, b=2), table(a=10, b=20)])
+    assert pq.read_table(path)["s"].to_pylist() == both["s"].to_pylist()
+    os.remove(path)
+    for wrong in (table(b=20, c=30), table(x=1, y=2), table(a=1), table(a=1, b=2, c=3)):
+        with pytest.raises(marq.UsageError, match="column \"s\""):
+            marq.write([table(a=1, b=2), wrong], path)
+    assert folder_is_clean(tmp_path)
+
+
+def test_names_of_items_and_entries_do_not_matter(path: str) -> None:
+    lists = [pa.list_(pa.field(name, pa.int64())) for name in ("item", "element")]
+    marq.write([pa.table({"l": pa.array([[1]], of)}) for of in lists], path)
+    assert pq.read_table(path)["l"].to_pylist() == [[1], [1]]
+
+
+def test_columns_of_one_name_are_matched_by_their_place(path: str) -> None:
+    schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
+    narrow = pa.schema([("a", pa.int32()), ("a", pa.int32())])
+    batch = pa.record_batch([pa.array([1], pa.int32()), pa.array([2], pa.int32())], schema=narrow)
+    marq.write(batch, path, schema=schema)
+    assert [c.to_pylist() for c in pq.ParquetFile(path).read_row_group(0).columns] == [[1], [2]]
+    other = pa.record_batch([pa.array([1]), pa.array([2])], names=["a", "b"])
+    with pytest.raises(marq.UsageError, match="several columns"):
+        marq.write(other, path, schema=schema)
+    with pytest.raises(marq.UsageError, match="several columns"):
+        marq.write(batch, path, schema=other.schema)
+
+
 def test_a_null_in_a_required_column_is_refused(path: str) -> None:
     schema = pa.schema([pa.field("a", pa.int64(), False)])
     with pytest.raises(marq.Error):
