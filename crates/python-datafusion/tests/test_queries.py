@@ -144,6 +144,37 @@ def test_columns_in_the_names_of_folders(ctx: datafusion.SessionContext, hive: s
     assert ctx.read_table(marq_datafusion.table(hive, where="year = 2026 and id < 7")).count() == 14
 
 
+@pytest.mark.parametrize(
+    ("paths", "partitions"),
+    [
+        (["x/year=1/a.parquet", "y/year=2/a.parquet"], None),
+        (["year=1/a.parquet", "b.parquet"], None),
+        (["year=1/m=1/a.parquet", "m=1/year=2/a.parquet"], None),
+        (["year=1/m=1/a.parquet", "year=2/a.parquet"], None),
+        (["year=1/a.parquet", "year=1/.tmp-a.parquet"], None),
+        (["year=1/a.parquet"], {"month": "int64"}),
+        (["year=1/a.parquet"], {"year": "int64", "month": "int64"}),
+    ],
+)
+def test_files_that_datafusion_would_leave_out_are_refused(
+    tmp_path: pathlib.Path, paths: list[str], partitions: dict[str, str] | None
+) -> None:
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [1]}), tmp_path / path)
+    with pytest.raises(ValueError, match="begin with"):
+        marq_datafusion.table(tmp_path, partitions=partitions)
+
+
+def test_folders_below_those_of_the_columns_are_read(
+    ctx: datafusion.SessionContext, tmp_path: pathlib.Path
+) -> None:
+    for path in ("year=1/a.parquet", "year=2/more/b.parquet"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [1]}), tmp_path / path)
+    assert ctx.read_table(marq_datafusion.table(tmp_path)).count() == 2
+
+
 def test_a_table_may_have_some_columns_and_some_rows(
     ctx: datafusion.SessionContext, mixed: str
 ) -> None:

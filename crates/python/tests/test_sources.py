@@ -224,6 +224,33 @@ def test_partitions_are_taken_shuffled_and_divided(hive: pathlib.Path) -> None:
     assert parts == whole
 
 
+@pytest.mark.parametrize(
+    ("paths", "is_plain"),
+    [
+        (["year=1/a.parquet", "year=2/more/b.parquet"], True),
+        (["x/year=1/a.parquet", "y/year=2/a.parquet"], False),
+        (["year=1/a.parquet", "b.parquet"], False),
+        (["year=1/m=1/a.parquet", "m=1/year=2/a.parquet"], False),
+        (["year=1/m=1/a.parquet", "year=2/a.parquet"], False),
+        (["year=1/a.parquet", "year=1/.tmp-a.parquet"], False),
+    ],
+)
+def test_a_table_of_datafusion_has_all_files_of_the_folder(
+    tmp_path: pathlib.Path, paths: list[str], is_plain: bool
+) -> None:
+    from marq._datafusion import _folder
+
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": [1]}), tmp_path / path)
+    sources, _, partitions = marq.scan(tmp_path)._expanded
+    if is_plain:
+        assert _folder(sources, partitions) == ([str(tmp_path)], {"year": "int64"})
+    else:
+        with pytest.raises(marq.UnsupportedError, match="whole folder"):
+            _folder(sources, partitions)
+
+
 def test_dates_in_folders_are_dates(tmp_path: pathlib.Path) -> None:
     for day in ("2024-01-31", "2024-02-01"):
         (tmp_path / f"day={day}").mkdir()

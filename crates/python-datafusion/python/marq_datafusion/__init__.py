@@ -42,7 +42,8 @@ def table(
       ``"fare > 10"``. It is evaluated in the scan, with the filters of each query.
     * ``partitions``: of a folder, the columns in names such as ``year=2026``, with their types:
       ``int32``, ``int64``, ``date32`` or ``utf8``. By default they are found, and have the narrowest
-      of ``int64``, ``date32`` and ``utf8`` that fits all values; ``{}`` for none.
+      of ``int64``, ``date32`` and ``utf8`` that fits all values; ``{}`` for none. The path of each
+      file below the folder begins with them, in one order.
 
     Raises ``FileNotFoundError``, ``OSError``, ``ValueError`` for what is broken or does not fit,
     ``NotImplementedError``.
@@ -66,6 +67,10 @@ def table(
     if partitions is None:
         is_folder = len(paths) == 1 and os.path.isdir(paths[0])
         partitions = _partitions(paths[0]) if is_folder else {}
+    else:
+        for path in filter(os.path.isdir, paths):
+            for file in _files(path):
+                _check(path, file, list(partitions))
     names = None if columns is None else list(columns)
     return Table.of_files([_url(path) for path in paths], list(partitions.items()), names, where)
 
@@ -85,13 +90,34 @@ def _url(path: str) -> str:
 
 
 def _partitions(folder: str) -> dict[str, str]:
-    values: dict[str, set[str]] = {}
-    for path in _files(folder):
-        for name in os.path.dirname(path).split(os.sep):
-            key, sign, value = name.partition("=")
-            if sign:
-                values.setdefault(key, set()).add(value)
-    return {key: _kind(of) for key, of in values.items()}
+    files = list(_files(folder))
+    keys = max((_keys(file) for file in files), key=len, default=[])
+    values: list[set[str]] = [set() for _ in keys]
+    for file in files:
+        _check(folder, file, keys)
+        for of_key, name in zip(values, file.split(os.sep)):
+            of_key.add(name.partition("=")[2])
+    return {key: _kind(of) for key, of in zip(keys, values)}
+
+
+def _keys(file: str) -> list[str]:
+    names = os.path.dirname(file).split(os.sep)
+    return [name.partition("=")[0] for name in names if "=" in name]
+
+
+def _check(folder: str, file: str, keys: list[str]) -> None:
+    """DataFusion leaves out files whose path does not begin with the keys, and reads hidden ones."""
+    if not keys:
+        return
+    names = os.path.dirname(file).split(os.sep)
+    begins = [name.partition("=")[0] for name in names[: len(keys)] if "=" in name] == keys
+    if not begins or any(name[:1] in "._" for name in file.split(os.sep)):
+        wanted = "".join(f"{key}=…{os.sep}" for key in keys)
+        raise ValueError(
+            f"{os.path.join(folder, file)}: below a folder with partition columns, the paths of all "
+            f"files begin with {wanted} in this order, and no name begins with a dot or an "
+            "underscore: move the file, give a list of files, or partitions={} for no such columns"
+        )
 
 
 def _files(folder: str) -> Iterator[str]:

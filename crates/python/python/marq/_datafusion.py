@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UnsupportedError
-from ._sources import expand
 
 if TYPE_CHECKING:
     from ._scan import Scan
@@ -74,12 +73,28 @@ def _folder(sources: list[str], partitions: Any) -> tuple[list[str], dict[str, s
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(source)) for source in sources])
     while "=" in os.path.basename(folder):
         folder = os.path.dirname(folder)
-    below = expand(folder)[0]
-    is_whole = sorted(map(os.path.abspath, sources)) == sorted(map(os.path.abspath, below))
-    is_plain = all(source.endswith(".parquet") and "%" not in source for source in sources)
-    if not is_whole or not is_plain or any(value is None for row in values for value in row):
+    # DataFusion reads hidden files, too.
+    below = [
+        os.path.join(at, name)
+        for at, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(".parquet")
+    ]
+    is_whole = sorted(map(os.path.abspath, sources)) == sorted(below)
+    is_plain = all("%" not in source for source in sources)
+    is_null = any(value is None for row in values for value in row)
+    keys = [key for key, _ in fields]
+    if not is_whole or not is_plain or is_null or not all(_begins(file, folder, keys) for file in below):
         raise UnsupportedError(
             f"partition columns of some files below {folder}: a table of DataFusion has them of a "
-            "whole folder, with files named *.parquet, and without null"
+            "whole folder, without null, whose files are named *.parquet, are not hidden, and have "
+            f"paths that begin with {''.join(f'{key}=…{os.sep}' for key in keys)} in this order: read "
+            "the rows first, with marq.read(...)"
         )
     return [folder], dict(fields)
+
+
+def _begins(file: str, folder: str, keys: list[str]) -> bool:
+    """Whether the path begins with the keys in their order: else DataFusion leaves the file out."""
+    names = os.path.relpath(os.path.dirname(file), folder).split(os.sep)
+    return [name.partition("=")[0] for name in names[: len(keys)] if "=" in name] == keys
