@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::files::{Files, Opened, ReadSpec};
-use crate::gil::{Detached, attached, detached};
+use crate::gil::{Detached, attached, call, detached};
 use crate::hive::Completion;
 use crate::job::{self, Cancel, Local};
 use crate::table::{PySchema, Table, schema_capsule, stream_capsule};
@@ -97,7 +97,7 @@ impl Chain {
         loop {
             self.cancel.check()?;
             if self.left == 0 {
-                self.open = None;
+                self.close();
                 return Ok(None);
             }
             let Some((batches, completion)) = &mut self.open else {
@@ -106,10 +106,8 @@ impl Chain {
                 }
                 continue;
             };
-            let batches = batches.get()?;
-            let Some(batch) = batches.next_batch()? else {
-                self.damage.extend(account(batches));
-                self.open = None;
+            let Some(batch) = batches.get()?.next_batch()? else {
+                self.close();
                 continue;
             };
             let batch = complete(completion.as_ref(), &batch, &self.schema)?;
@@ -117,6 +115,22 @@ impl Chain {
                 return Ok(Some(batch));
             }
         }
+    }
+
+    /// Closes the file, and keeps the account of it.
+    fn close(&mut self) {
+        if let Some((mut batches, _)) = self.open.take()
+            && let Ok(batches) = batches.get()
+        {
+            self.damage.extend(account(batches));
+        }
+    }
+
+    /// Ends the read; the account stays.
+    fn end(&mut self) {
+        self.close();
+        self.files.clear();
+        self.left = 0;
     }
 
     fn open_next(&mut self) -> Result<bool> {
@@ -211,6 +225,8 @@ struct Shuffled {
     order: Order,
     ready: VecDeque<RecordBatch>,
     cancel: Cancel,
+    /// As that of a [`Chain`].
+    damage: Vec<String>,
 }
 
 impl Shuffled {
@@ -237,7 +253,8 @@ impl Shuffled {
         let windows = windows.filter(|(n, _)| *n as u64 % order.of == order.part);
         let windows = windows.map(|(n, blocks)| (n as u64, blocks.to_vec())).collect();
         let (ready, cancel) = (VecDeque::new(), files.cancel.clone());
-        Ok(Self { schema, files: prepared, windows, order, ready, cancel })
+        let damage = Vec::new();
+        Ok(Self { schema, files: prepared, windows, order, ready, cancel, damage })
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -263,6 +280,7 @@ impl Shuffled {
                 while let Some(batch) = batches.next_batch()? {
                     found.push(file.complete(&batch, &self.schema)?);
                 }
+                self.damage.extend(account(&batches));
             }
             let all = rows::concat(&self.schema, &found)?;
             drop(found);
@@ -290,23 +308,60 @@ impl Rows {
             Self::Shuffled(shuffled) => shuffled.get()?.next_batch(),
         }
     }
+
+    /// Ends the read; the account of what was skipped stays.
+    fn end(&mut self) {
+        match self {
+            Self::Chain(chain) => chain.end(),
+            Self::Shuffled(shuffled) => {
+                if let Ok(shuffled) = shuffled.get() {
+                    shuffled.windows.clear();
+                    shuffled.ready.clear();
+                    shuffled.files.clear();
+                }
+            }
+        }
+    }
+
+    /// Row groups that were skipped, and pages whose rows are null, because they were damaged.
+    fn damage(&mut self) -> Vec<String> {
+        match self {
+            Self::Chain(chain) => chain.damage.clone(),
+            Self::Shuffled(shuffled) => {
+                shuffled.get().map_or_else(|_| Vec::new(), |shuffled| shuffled.damage.clone())
+            }
+        }
+    }
 }
 
-type SharedRows = Arc<Mutex<Option<Rows>>>;
+/// The rows, and how many lines of their account were logged.
+#[derive(Default)]
+struct Logged {
+    rows: Option<Rows>,
+    lines: usize,
+}
 
-fn next_of(rows: &SharedRows) -> Result<Option<RecordBatch>> {
-    let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(open) = rows.as_mut() else { return Ok(None) };
-    let next = open.next_batch();
-    if !matches!(next, Ok(Some(_))) {
-        if let Some(Rows::Chain(chain)) = rows.as_mut() {
-            // The account of what was skipped stays.
-            chain.files.clear();
-            chain.open = None;
-            chain.left = 0;
-        } else {
-            *rows = None;
-        }
+type SharedRows = Arc<Mutex<Logged>>;
+
+fn next_of(shared: &SharedRows) -> Result<Option<RecordBatch>> {
+    let mut guard = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let logged = &mut *guard;
+    let Some(rows) = &mut logged.rows else { return Ok(None) };
+    let next = rows.next_batch();
+    if matches!(next, Ok(Some(_))) {
+        return next;
+    }
+    rows.end();
+    let lost: Vec<String> = rows.damage().into_iter().skip(logged.lines).collect();
+    logged.lines += lost.len();
+    // A handler of the log may ask for the account.
+    drop(guard);
+    if !lost.is_empty() {
+        // What is wrong with the log is no error of the read.
+        let _ = call("the log", |py| {
+            let warning = py.import("marq._log")?.getattr("warning")?;
+            lost.iter().try_for_each(|line| warning.call1(("skipped %s", line)).map(drop))
+        });
     }
     next
 }
@@ -334,7 +389,7 @@ impl PyBatches {
         py: Python<'_>,
         work: impl FnOnce(&mut Option<Rows>) -> T + Send,
     ) -> T {
-        py.detach(|| work(&mut self.rows.lock().unwrap_or_else(PoisonError::into_inner)))
+        py.detach(|| work(&mut self.rows.lock().unwrap_or_else(PoisonError::into_inner).rows))
     }
 }
 
@@ -368,10 +423,7 @@ impl PyBatches {
     /// Row groups that were skipped, and pages whose rows are null, because they were damaged.
     #[getter]
     fn damage(&self, py: Python<'_>) -> Vec<String> {
-        self.with_rows(py, |rows| match rows {
-            Some(Rows::Chain(chain)) => chain.damage.clone(),
-            _ => Vec::new(),
-        })
+        self.with_rows(py, |rows| rows.as_mut().map(Rows::damage).unwrap_or_default())
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -385,7 +437,9 @@ impl PyBatches {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         self.check_open(py)?;
-        let left = self.with_rows(py, Option::take);
+        let left = py.detach(|| {
+            std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner))
+        });
         self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
         let rows = Detached::new(Arc::new(Mutex::new(left)));
         let stream = Stream { schema: self.schema.clone(), rows, cancel: self.cancel.clone() };
@@ -468,7 +522,7 @@ impl Files {
 
 impl PyBatches {
     fn new(schema: SchemaRef, rows: Rows, cancel: Cancel) -> Self {
-        let rows = Detached::new(Arc::new(Mutex::new(Some(rows))));
+        let rows = Detached::new(Arc::new(Mutex::new(Logged { rows: Some(rows), lines: 0 })));
         Self { schema, rows, cancel, closed: false.into() }
     }
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import concurrent.futures
+import io
 import multiprocessing
 import pathlib
 import pickle
+from typing import Any
 
 import marq
 import pyarrow as pa
@@ -227,6 +230,37 @@ def test_other_processes_read_the_parts(files: list[str], how: str) -> None:
         assert sum(pool.map(_count, parts)) == 3000
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda scan: scan.read().num_rows,
+        lambda scan: sum(len(batch) for batch in scan.batches()),
+        lambda scan: pa.table(scan).num_rows,
+        lambda scan: pa.table(scan.batches()).num_rows,
+        lambda scan: marq.write(scan, io.BytesIO()).rows,
+        lambda scan: scan.limit(600).read().num_rows + 150,
+        lambda scan: sum(len(batch) for batch in scan.shuffled(1)),
+        lambda scan: pa.table(scan.shuffled(1)).num_rows,
+        lambda scan: scan.read_into({"a": array.array("q", [0] * 750)}),
+    ],
+)
+def test_damage_that_is_skipped_is_logged(
+    read: Any, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.parquet"
+    schema = pa.schema([pa.field("a", pa.int64(), False)])
+    table = pa.table({"a": range(1000)}, schema=schema)
+    pq.write_table(table, path, row_group_size=250, compression="none", use_dictionary=False)
+    at = pq.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
+    data = bytearray(path.read_bytes())
+    data[at : at + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with caplog.at_level("WARNING", logger="marq"):
+        assert read(marq.scan(path, on_damage="skip")) == 750
+    texts = [record.getMessage() for record in caplog.records if record.name == "marq"]
+    assert len(texts) == 1 and "skipped row group 1, 0 of 250 rows" in texts[0]
+
+
 def test_an_explanation_says_what_is_pruned(files: list[str]) -> None:
     found = marq.scan(files).filter("id >= 2900").explain()
     assert found.rows <= 1000 and found.bytes > 0 and found.requests > 0
@@ -244,8 +278,6 @@ def test_a_scan_says_what_it_is(files: list[str]) -> None:
 
 
 def test_ten_thousand_columns_are_projected() -> None:
-    import io
-
     out = io.BytesIO()
     pq.write_table(pa.table({f"c{i}": [i] for i in range(10_000)}), out)
     table = marq.read(out.getvalue(), columns=["c9999", "c0"])

@@ -12,7 +12,7 @@ from . import _marq
 from ._crypt import Decryption
 from ._errors import UsageError
 from ._expr import Column, Condition
-from ._log import debug, warning
+from ._log import debug
 from ._marq import Schema, Table
 from ._sources import expand
 
@@ -87,18 +87,12 @@ class Batches:
         self._native = native
         self._progress = progress
         self._rows, self._total = 0, total
-        self._warned = 0
 
     def __iter__(self) -> Iterator[Table]:
         return self
 
     def _next(self) -> Table | None:
         batch = self._native.next()
-        if batch is None:
-            damage = self._native.damage
-            for text in damage[self._warned :]:
-                warning("skipped %s", text)
-            self._warned = len(damage)
         if batch is not None and self._progress is not None:
             self._rows += batch.num_rows
             self._progress(self._rows, self._total)
@@ -607,7 +601,8 @@ def read(
     Further options: ``row_groups``, ``row_number``, ``row_group`` and ``file_name`` (names of added
     columns), ``views``, ``dictionaries``, ``binary_as_text``, ``verify_checksums``, ``variants``
     (``"stored"``, ``"unshredded"``, ``"json"``), ``on_damage`` (``"fail"``, ``"skip"`` the
-    row group, ``"null_pages"``: the rows of a damaged page are null in its column), ``by_field_id``.
+    row group, ``"null_pages"``: the rows of a damaged page are null in its column; what is left out
+    is a warning of the logger ``marq``), ``by_field_id``.
 
     >>> import marq
     >>> table = marq.read("trips.parquet", columns=["id", "fare"], where="id < 3")
