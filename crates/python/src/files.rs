@@ -98,11 +98,7 @@ impl Opened {
         let mut prepared = Vec::with_capacity(wanted.len());
         for at in wanted {
             let reader = spec.apply(self.reader(at)?.clone(), target.as_ref())?;
-            let reader = match &filters[at] {
-                Some(filter) => reader.filter(filter.clone()),
-                None => reader,
-            };
-            prepared.push(self.complete(reader, at, spec)?);
+            prepared.push(self.complete(reader, at, filters[at].as_ref(), spec)?);
         }
         let files = prepared.iter().map(|file| file.reader.clone());
         let schema = Dataset::new(files).schema()?;
@@ -150,8 +146,19 @@ impl Opened {
         Ok(Some(Arc::new(Schema::new_with_metadata(of_files, target.metadata().clone()))))
     }
 
-    /// Narrows the file to the columns that are wanted, and says how its batches are completed.
-    fn complete(&self, reader: Reader, at: usize, spec: &ReadSpec) -> Result<Prepared> {
+    /// Narrows the file to the rows and columns that are wanted, and says how its batches are
+    /// completed.
+    fn complete(
+        &self,
+        reader: Reader,
+        at: usize,
+        filter: Option<&Predicate>,
+        spec: &ReadSpec,
+    ) -> Result<Prepared> {
+        let reader = match filter {
+            Some(filter) => reader.filter(filter.clone()),
+            None => reader,
+        };
         let Some(partitions) = &self.shared.partitions else {
             let reader = match &spec.columns {
                 Some(columns) => reader.project(columns)?,
@@ -175,25 +182,73 @@ impl Opened {
 
     /// The batches that `spec` says, in the order of the files.
     pub(crate) fn chain(&self, spec: &ReadSpec) -> Result<Chain> {
-        let (schema, prepared) = self.prepare(spec)?;
-        let Some((part, of)) = spec.part else {
-            return Ok(Chain::new(schema, prepared, spec.offset, spec.limit, self.cancel.clone()));
+        let Selected { schema, files, offset, limit } = self.selected(spec)?;
+        Ok(Chain::new(schema, files, offset, limit, self.cancel.clone()))
+    }
+
+    /// The files that `spec` says, or what a part has of them.
+    fn selected(&self, spec: &ReadSpec) -> Result<Selected> {
+        let (schema, files) = self.prepare(spec)?;
+        let (offset, limit) = (spec.offset, spec.limit);
+        let Some(part) = &spec.part else {
+            return Ok(Selected { schema, files, offset, limit });
         };
-        let mut dataset = Dataset::new(prepared.iter().map(|file| file.reader.clone()));
+        // The part has the rows that it was made with, whatever else is read of them now.
+        let parts = self.parts(&part.whole, part.of)?;
+        let (filters, target) = (self.filters(spec)?, self.target(spec)?);
+        let mut files = Vec::new();
+        for divided in parts.get(part.at).map(Dataset::readers).unwrap_or_default() {
+            let Some(at) = self.place_of(divided) else { continue };
+            if matches!(&filters[at], Some(filter) if *filter == Predicate::FALSE) {
+                continue;
+            }
+            let options = self.reader(at)?.read_options().clone();
+            let mut spec = spec.clone();
+            if spec.memory == part.whole.memory {
+                spec.memory = Some(divided.read_options().limits.memory_bytes);
+            }
+            if spec.threads == part.whole.threads {
+                spec.threads = None;
+            }
+            if part.of > 1 {
+                spec.row_groups = None;
+            }
+            let reader = spec.apply(divided.clone().options(options), target.as_ref())?;
+            files.push(self.complete(reader, at, filters[at].as_ref(), &spec)?);
+        }
+        // What is not divided keeps its own offset and limit.
+        let whole = &part.whole;
+        let (before, most) = if part.of == 1 { (whole.offset, whole.limit) } else { (0, None) };
+        let left = most.map(|most| most.saturating_sub(offset));
+        let limit = limit.into_iter().chain(left).min();
+        Ok(Selected { schema, files, offset: before.saturating_add(offset), limit })
+    }
+
+    /// The whole read, divided into at most `n` parts.
+    fn parts(&self, spec: &ReadSpec, n: usize) -> Result<Vec<Dataset>> {
+        let files = self.prepare(spec)?.1;
+        let mut dataset = Dataset::new(files.into_iter().map(|file| file.reader));
         dataset = dataset.offset(spec.offset);
         if let Some(limit) = spec.limit {
             dataset = dataset.limit(limit);
         }
-        let parts = dataset.parts(of)?;
-        let mut files = Vec::new();
-        for reader in parts.get(part).map(Dataset::readers).unwrap_or_default() {
-            let of =
-                prepared.iter().find(|file| Arc::ptr_eq(file.reader.source(), reader.source()));
-            let completion = of.and_then(|file| file.completion.clone());
-            files.push(Prepared { reader: reader.clone(), completion });
-        }
-        Ok(Chain::new(schema, files, 0, None, self.cancel.clone()))
+        dataset.parts(n)
     }
+
+    /// The place of a reader's file among all.
+    fn place_of(&self, reader: &Reader) -> Option<usize> {
+        self.readers.iter().position(|slot| {
+            slot.get().is_some_and(|opened| Arc::ptr_eq(opened.source(), reader.source()))
+        })
+    }
+}
+
+/// The files of a read, or of a part of one, and what of their rows is left out.
+struct Selected {
+    schema: SchemaRef,
+    files: Vec<Prepared>,
+    offset: u64,
+    limit: Option<u64>,
 }
 
 /// A name as the text form of a path, so that a dot in it is no step.
@@ -208,6 +263,14 @@ pub(crate) enum Target {
     Union,
 }
 
+/// A part of a read that was divided into at most `of` parts.
+pub(crate) struct Part {
+    at: usize,
+    of: usize,
+    /// The options of the read that was divided.
+    whole: ReadSpec,
+}
+
 /// The options of a read.
 #[derive(Clone, Default)]
 pub(crate) struct ReadSpec {
@@ -215,7 +278,7 @@ pub(crate) struct ReadSpec {
     pub(crate) filter: Option<String>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
-    pub(crate) part: Option<(usize, usize)>,
+    pub(crate) part: Option<Arc<Part>>,
     target: Option<Target>,
     by_field_id: bool,
     batch_rows: Option<usize>,
@@ -264,6 +327,10 @@ impl ReadSpec {
                 return Err(usage(py, format_args!("on_damage={other:?}: there are {known}")));
             }
         };
+        let part = match given::<(usize, usize, Bound<'_, PyDict>)>(of, "part")? {
+            Some((at, of, whole)) => Some(Arc::new(Part { at, of, whole: Self::new(&whole)? })),
+            None => None,
+        };
         let dictionaries = object(of, "dictionaries")?;
         let all = dictionaries.as_ref().is_some_and(|all| all.extract().unwrap_or(false));
         let named = dictionaries.filter(|names| !names.is_instance_of::<pyo3::types::PyBool>());
@@ -272,7 +339,7 @@ impl ReadSpec {
             filter: given(of, "where")?,
             limit: given(of, "limit")?,
             offset: given(of, "offset")?.unwrap_or(0),
-            part: given(of, "part")?,
+            part,
             target,
             by_field_id: given(of, "by_field_id")?.unwrap_or(false),
             batch_rows: given(of, "rows")?,
@@ -438,40 +505,29 @@ impl Files {
     /// Number of rows that pass the filter.
     fn count(&self, py: Python<'_>, spec: &Bound<'_, PyDict>) -> PyResult<u64> {
         let spec = ReadSpec::new(spec)?;
-        self.run(py, move |files| {
-            if spec.part.is_some() {
-                let mut chain = files.chain(&spec)?;
-                let mut rows = 0;
-                while let Some(batch) = chain.next_batch()? {
-                    rows += batch.num_rows() as u64;
-                }
-                return Ok(rows);
-            }
-            let wanted = spec.limit.map(|limit| limit.saturating_add(spec.offset));
+        self.run(py, move |opened| {
+            let Selected { files, offset, limit, .. } = opened.selected(&spec)?;
+            let wanted = limit.map(|limit| limit.saturating_add(offset));
             let mut rows = 0u64;
-            for file in files.prepare(&spec)?.1 {
-                files.cancel.check()?;
+            for file in files {
+                opened.cancel.check()?;
                 let reader = match wanted {
                     Some(wanted) => file.reader.limit(wanted.saturating_sub(rows)),
                     None => file.reader,
                 };
                 rows = rows.saturating_add(reader.count()?);
             }
-            Ok(rows.saturating_sub(spec.offset).min(spec.limit.unwrap_or(u64::MAX)))
+            Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
         })
     }
 
     /// Number of rows before any filter, by the metadata.
     fn rows(&self, py: Python<'_>, spec: &Bound<'_, PyDict>) -> PyResult<u64> {
         let spec = ReadSpec::new(spec)?;
-        self.run(py, move |files| {
-            let rows = files
-                .prepare(&spec)?
-                .1
-                .iter()
-                .map(|file| file.reader.rows())
-                .sum::<Result<u64>>()?;
-            Ok(rows.saturating_sub(spec.offset).min(spec.limit.unwrap_or(u64::MAX)))
+        self.run(py, move |opened| {
+            let Selected { files, offset, limit, .. } = opened.selected(&spec)?;
+            let rows = files.iter().map(|file| file.reader.rows()).sum::<Result<u64>>()?;
+            Ok(rows.saturating_sub(offset).min(limit.unwrap_or(u64::MAX)))
         })
     }
 
@@ -487,7 +543,7 @@ impl Files {
         let spec = ReadSpec::new(spec)?;
         self.run(py, move |files| {
             let mut out = Vec::new();
-            for file in files.prepare(&spec)?.1 {
+            for file in files.selected(&spec)?.files {
                 let name = files.name_of(&file.reader);
                 let found = file.reader.explain()?;
                 let groups = found.row_groups.iter().map(|group| {
@@ -512,15 +568,7 @@ impl Files {
     /// How many parts a read divided into at most `n` has.
     fn parts(&self, py: Python<'_>, spec: &Bound<'_, PyDict>, n: usize) -> PyResult<usize> {
         let spec = ReadSpec::new(spec)?;
-        self.run(py, move |files| {
-            let mut dataset =
-                Dataset::new(files.prepare(&spec)?.1.iter().map(|file| file.reader.clone()));
-            dataset = dataset.offset(spec.offset);
-            if let Some(limit) = spec.limit {
-                dataset = dataset.limit(limit);
-            }
-            Ok(dataset.parts(n)?.len())
-        })
+        self.run(py, move |files| Ok(files.parts(&spec, n)?.len()))
     }
 
     /// The rows with these numbers, counted over all files, in this order.
@@ -538,10 +586,7 @@ impl Files {
 
 impl Opened {
     pub(crate) fn name_of(&self, reader: &Reader) -> Option<String> {
-        let at = self.readers.iter().position(|slot| {
-            slot.get().is_some_and(|opened| Arc::ptr_eq(opened.source(), reader.source()))
-        });
-        let name = at.and_then(|at| self.shared.given[at].1.as_deref());
+        let name = self.place_of(reader).and_then(|at| self.shared.given[at].1.as_deref());
         name.map(str::to_owned)
     }
 

@@ -200,6 +200,50 @@ def test_a_part_is_not_divided(files: list[str]) -> None:
         marq.scan(files).streams(2)[0].streams(2)
 
 
+def test_a_part_keeps_its_rows_whatever_is_read_of_them(tmp_path: pathlib.Path) -> None:
+    # A column that costs more towards the end, by which the parts are divided.
+    texts = [str(i) * (50 if i > 800 else 1) for i in range(1000)]
+    pq.write_table(pa.table({"id": range(1000), "v": texts}), tmp_path / "a", row_group_size=50)
+    parts = marq.scan(tmp_path / "a", columns=["id", "v"]).streams(3)
+    assert len(parts) == 3
+    rows = [ids(part) for part in parts]
+    assert sum(rows, []) == list(range(1000))
+    assert len(rows[0]) > 2 * len(rows[2])
+    for part, of_part in zip(pickle.loads(pickle.dumps(parts)), rows):
+        assert ids(part.select("id")) == of_part
+        assert part.select("v").count() == part.count() == len(of_part)
+        assert ids(part.limit(5)) == of_part[:5] and part.limit(5).count() == 5
+        assert ids(part.offset(4).limit(3)) == of_part[4:7]
+        assert part.offset(len(of_part) - 1).count() == 1
+        assert ids(part.filter("id % 2 = 0")) == [i for i in of_part if i % 2 == 0]
+        assert part.filter("id >= 900").count() == len([i for i in of_part if i >= 900])
+        assert ids(part.with_options(rows=7, views=True)) == of_part
+        assert part.explain().rows == len(of_part)
+        assert "whole" not in repr(part) and "'where'" not in repr(part)
+        for wrong in ({"where": "id > 3"}, {"row_groups": [1]}):
+            with pytest.raises(marq.UsageError):
+                part.with_options(**wrong)
+
+
+def test_limits_before_and_after_a_division_add_up(files: list[str]) -> None:
+    parts = marq.scan(files).select("id").offset(100).limit(1500).streams(2)
+    assert sum((ids(part) for part in parts), []) == list(range(100, 1600))
+    assert sum((ids(part.limit(3)) for part in parts), [])[:3] == [100, 101, 102]
+    (part,) = marq.scan(files).filter("id >= 10").offset(5).limit(20).streams(1)
+    assert ids(part) == list(range(15, 35)) and part.count() == 20
+    assert ids(part.offset(3).limit(4)) == list(range(18, 22))
+    assert ids(part.offset(18)) == [33, 34] and part.offset(18).count() == 2
+
+
+def test_parts_of_several_files_are_narrowed(files: list[str]) -> None:
+    parts = marq.scan(files).streams(4)
+    whole = marq.read(files)
+    assert sum((part.select("text").read()["text"].to_pylist() for part in parts), []) == (
+        whole["text"].to_pylist()
+    )
+    assert sum(part.filter("id between 900 and 1100").count() for part in parts) == 201
+
+
 def test_parts_are_pickled(files: list[str]) -> None:
     parts = pickle.loads(pickle.dumps(marq.scan(files).filter(marq.col("id") > 5).streams(3)))
     assert sum((ids(part) for part in parts), []) == list(range(6, 3000))

@@ -254,6 +254,8 @@ class Scan:
 
     def with_options(self, **options: Any) -> Scan:
         """Options of :func:`read`, by their names."""
+        if "part" in self._options and not options.keys().isdisjoint(("where", "row_groups")):
+            raise UsageError("a part keeps its rows: filter() leaves some of them out")
         return self._with(**_options(**options))
 
     # Reading.
@@ -353,7 +355,8 @@ class Scan:
 
     def streams(self, n: int) -> list[Scan]:
         """At most ``n`` parts of about the same cost, in the order of the rows: for threads, for
-        processes (they can be pickled), for the workers of Ray, Dask or torch.
+        processes (they can be pickled), for the workers of Ray, Dask or torch. A part keeps its rows:
+        ``filter``, ``limit`` and ``offset`` are of them, and so is what is read of them.
 
         >>> import marq
         >>> parts = marq.scan("trips.parquet").streams(4)
@@ -363,9 +366,9 @@ class Scan:
         if "part" in self._options:
             raise UsageError("a part is not divided again")
         parts = self._files.parts(self._options, n)
-        of = self._with()
+        of = self._with(offset=None, limit=None)
         of._lengths = self._files.lengths()
-        return [of._with(part=(i, n)) for i in range(parts)]
+        return [of._with(part=(i, n, self._options)) for i in range(parts)]
 
     parts = streams
 
@@ -409,6 +412,8 @@ class Scan:
         first = names[0] or "bytes"
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         shown = {k: v for k, v in self._options.items() if v not in (None, False)}
+        if "part" in shown:
+            shown["part"] = shown["part"][:2]
         options = "".join(f", {k}={v!r}" for k, v in shown.items())
         return f"<marq.Scan of {first}{more}{options}>"
 
