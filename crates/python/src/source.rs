@@ -214,7 +214,9 @@ impl Source for PyRanges {
             let found =
                 self.object.get().bind(py).call_method1("read_range", (range.start, range.end))?;
             let bytes: PyBackedBytes = found.extract()?;
-            Ok(Bytes::from_owner(Kept::new(bytes)))
+            // A copy: the object is freed here, and not when the main thread, which waits for the
+            // read, runs Python again.
+            Ok(Bytes::copy_from_slice(&bytes))
         };
         let bytes = call("reading the file object", read)?;
         if bytes.len() as u64 != wanted {

@@ -11,6 +11,7 @@ import threading
 
 import marq
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 TABLE = pa.table({"id": range(5000), "text": ["x" * (i % 50) for i in range(5000)]})
@@ -258,6 +259,36 @@ def grows(work: object, times: int) -> int:
     for _ in range(times):
         work()  # type: ignore[operator]
     return resident() - before
+
+
+def test_ranges_that_python_reads_are_freed_while_the_read_goes_on(path: str) -> None:
+    class Range(bytes):
+        """Bytes that are counted."""
+
+        alive = most = 0
+
+        def __init__(self, _: bytes) -> None:
+            Range.alive += 1
+            Range.most = max(Range.most, Range.alive)
+
+        def __del__(self) -> None:
+            Range.alive -= 1
+
+    class Source:
+        is_local = True
+
+        def size(self) -> int:
+            return os.path.getsize(path)
+
+        def read_range(self, start: int, end: int) -> bytes:
+            with open(path, "rb") as file:
+                file.seek(start)
+                return Range(file.read(end - start))
+
+    table = pa.table({"a": range(100_000)})
+    pq.write_table(table, path, row_group_size=500, use_dictionary=False, compression="none")
+    assert marq.scan(Source()).filter("a % 2 = 0").count() == 50_000
+    assert Range.most < 20
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
