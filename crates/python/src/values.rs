@@ -12,6 +12,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, TimeUnit};
+use arrow_select::take::{TakeOptions, take};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -139,6 +140,12 @@ impl<'py> Values<'py> {
             }
             DataType::Dictionary(..) => {
                 let of = array.as_any_dictionary();
+                if of.keys().len() < of.values().len() {
+                    // As of one row of a list: only the values that have a key are converted.
+                    let options = TakeOptions { check_bounds: true };
+                    let plain = take(of.values(), of.keys(), Some(options)).or_raise(py)?;
+                    return self.list(&plain, depth);
+                }
                 let values = self.list(of.values(), depth)?;
                 let keys = arrow_cast::cast(of.keys(), &DataType::Int64).or_raise(py)?;
                 let keys = keys.as_primitive::<Int64Type>();
