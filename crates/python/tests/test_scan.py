@@ -39,6 +39,21 @@ def test_a_scan_is_not_changed_by_its_methods(trips: str) -> None:
     assert scan.count() == 1000 and len(scan.schema) > 1
 
 
+def test_columns_are_selected_by_their_own_names() -> None:
+    out = io.BytesIO()
+    names = ["date", "a b", 'a"b', "x", "s"]
+    pq.write_table(pa.table({n: [{"in": 1}] if n == "s" else [1] for n in names}), out)
+    scan = marq.scan(out.getvalue())
+    for name in names:
+        assert scan.select(marq.col(name)).schema.names == [name]
+        assert scan.select([marq.col(name)]).schema.names == [name]
+        assert marq.read(out.getvalue(), columns=[marq.col(name)]).column_names == [name]
+        assert marq.read(out.getvalue(), columns=marq.col(name)).column_names == [name]
+    assert scan.select(marq.col("s.in")).read().to_pylist() == [{"s": {"in": 1}}]
+    again = pickle.loads(pickle.dumps(marq.col("date")))
+    assert scan.select(again).filter(again == 1).count() == 1
+
+
 def test_filters_add_up(trips: str) -> None:
     scan = marq.scan(trips).filter("id < 5 or id > 995").filter(marq.col("id") > 3)
     assert ids(scan.select("id")) == [4, 996, 997, 998, 999]

@@ -274,7 +274,15 @@ _FALSE = Condition("false")
 class Column(Value):
     """A column, by its name or its dotted path."""
 
-    __slots__ = ()
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        super().__init__(_name(path))
+        #: As it is given, where no condition is written.
+        self._path = path
+
+    def __getstate__(self) -> tuple[None, dict[str, str]]:
+        return None, {"_value": self._value, "_path": self._path}
 
     def any(self) -> Value:
         """Any element of a list: ``col("scores").any() > 3``."""
@@ -305,7 +313,7 @@ def col(name: str) -> Column:
     >>> marq.scan("trips.parquet").filter(marq.col("id") < 10).count()
     10
     """
-    return Column(_name(name))
+    return Column(name)
 
 
 def lit(value: Any) -> Value:

@@ -49,12 +49,11 @@ def _where(of: Condition | str | None) -> str | None:
     return str(of)
 
 
-def _names(of: Sequence[str | Column] | str | None) -> list[str] | None:
+def _names(of: Sequence[str | Column] | str | Column | None) -> list[str] | None:
     if of is None:
         return None
-    if isinstance(of, str):
-        return [of]
-    return [str(name) for name in of]
+    items = [of] if isinstance(of, (str, Column)) else of
+    return [item._path if isinstance(item, Column) else str(item) for item in items]
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ class Scan:
         """Only these columns, in this order; dotted paths go into structs."""
         names: list[str] = []
         for of in columns:
-            names += [str(of)] if isinstance(of, (str, Column)) else [str(name) for name in of]
+            names += _names(of) or []
         return self._with(columns=names)
 
     def limit(self, rows: int) -> Scan:
@@ -486,7 +485,7 @@ def _progress(of: Progress | bool | None) -> Progress | None:
 
 def _options(
     *,
-    columns: Sequence[str | Column] | str | None = None,
+    columns: Sequence[str | Column] | str | Column | None = None,
     where: Condition | str | None = None,
     rows: int | None = None,
     limit: int | None = None,
@@ -571,7 +570,7 @@ def scan(
 def read(
     source: Any,
     *,
-    columns: Sequence[str | Column] | str | None = None,
+    columns: Sequence[str | Column] | str | Column | None = None,
     where: Condition | str | None = None,
     rows: int | None = None,
     limit: int | None = None,
