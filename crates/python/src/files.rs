@@ -17,7 +17,7 @@ use crate::error::usage;
 use crate::gil::Detached;
 use crate::hive::{Completion, Partitions};
 use crate::job::{self, Cancel};
-use crate::keys::{decryption, given, object};
+use crate::keys::{decryption, given, object, only_known};
 use crate::source::{Given, url_options};
 use crate::table::{PySchema, Table, import_schema};
 
@@ -454,6 +454,9 @@ impl Files {
         let keys = keys.map(decryption).transpose()?;
         let mut bounds = Limits::default();
         if let Some(of) = limits {
+            let known =
+                ["footer_bytes", "page_bytes", "memory_bytes", "nesting", "rows_without_columns"];
+            only_known(of, "limits", &known)?;
             if let Some(bytes) = given(of, "footer_bytes")? {
                 bounds.footer_bytes = bytes;
             }
@@ -465,6 +468,9 @@ impl Files {
             }
             if let Some(levels) = given(of, "nesting")? {
                 bounds.nesting = levels;
+            }
+            if let Some(rows) = given(of, "rows_without_columns")? {
+                bounds.rows_without_columns = rows;
             }
         }
         let shared = Shared {

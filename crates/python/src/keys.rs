@@ -27,6 +27,21 @@ pub(crate) fn object<'py>(
     Ok(of.get_item(name)?.filter(|value| !value.is_none()))
 }
 
+/// Refuses other names than those that are known, so that a misspelled one is not ignored.
+pub(crate) fn only_known(of: &Bound<'_, PyDict>, what: &str, known: &[&str]) -> PyResult<()> {
+    for name in of.keys() {
+        let name: String = name.extract()?;
+        if !known.contains(&name.as_str()) {
+            let known = known.join(", ");
+            return Err(usage(
+                of.py(),
+                format_args!("there is no option {name:?} of {what}: there are {known}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn key(py: Python<'_>, bytes: &[u8]) -> PyResult<Key> {
     Key::new(bytes).or_raise(py)
 }

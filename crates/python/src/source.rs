@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use marquetry::io::Source;
@@ -14,9 +15,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
+use crate::error::usage;
 use crate::gil::{Kept, call};
 use crate::job::{self, Cancel};
-use crate::keys::given;
+use crate::keys::{given, only_known};
 
 /// A source as Python names it.
 pub(crate) enum Given {
@@ -71,6 +73,8 @@ pub(crate) fn is_url(path: &str) -> bool {
 pub(crate) fn url_options(of: Option<&Bound<'_, PyDict>>) -> PyResult<UrlOptions> {
     let mut out = UrlOptions::default();
     let Some(of) = of else { return Ok(out) };
+    const KNOWN: [&str; 6] = ["endpoint", "region", "ca_file", "anonymous", "timeout", "retries"];
+    only_known(of, "url_options", &KNOWN)?;
     out.endpoint = given(of, "endpoint")?;
     out.region = given(of, "region")?;
     out.ca_file = given(of, "ca_file")?;
@@ -78,7 +82,10 @@ pub(crate) fn url_options(of: Option<&Bound<'_, PyDict>>) -> PyResult<UrlOptions
         out.anonymous = anonymous;
     }
     if let Some(seconds) = given::<f64>(of, "timeout")? {
-        out.timeout = std::time::Duration::try_from_secs_f64(seconds).unwrap_or(out.timeout);
+        let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+        out.timeout = timeout.ok_or_else(|| {
+            usage(of.py(), format_args!("timeout={seconds}: a number of seconds above 0"))
+        })?;
     }
     if let Some(retries) = given(of, "retries")? {
         out.retries = retries;

@@ -22,7 +22,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::error::{OrRaise, usage};
 use crate::gil::{Detached, Kept, call};
 use crate::job::{self, Cancel};
-use crate::keys::{encryption, given, object};
+use crate::keys::{encryption, given, object, only_known};
 use crate::source::is_url;
 use crate::table::{
     Imported, PySchema, has_same_fields, have_same_names, import_schema, import_stream, names,
@@ -309,16 +309,7 @@ fn column_options(mut out: ColumnOptions, of: &Bound<'_, PyDict>) -> PyResult<Co
         "page_bytes",
         "total_order",
     ];
-    for name in of.keys() {
-        let name: String = name.extract()?;
-        if !KNOWN.contains(&name.as_str()) {
-            let known = KNOWN.join(", ");
-            return Err(usage(
-                py,
-                format_args!("a column has no option {name:?}: there are {known}"),
-            ));
-        }
-    }
+    only_known(of, "a column", &KNOWN)?;
     if let Some(codec) = given::<String>(of, "codec")? {
         out = out.with_compression(codec.parse::<Compression>().or_raise(py)?);
     }

@@ -8,6 +8,7 @@ import io
 import pathlib
 import pickle
 import time
+from typing import Any
 
 import marq
 import pyarrow as pa
@@ -139,6 +140,27 @@ def test_union_has_the_columns_of_all_files(tmp_path: pathlib.Path) -> None:
         {"a": 1.0, "b": "x", "c": None},
         {"a": 2.5, "b": None, "c": True},
     ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limits": {"memory": 1}},
+        {"url_options": {"timeouts": 1}},
+        {"url_options": {"timeout": 0}},
+        {"url_options": {"timeout": -1.0}},
+        {"url_options": {"timeout": float("nan")}},
+    ],
+)
+def test_unknown_limits_and_options_of_urls_are_refused(trips: str, wrong: Any) -> None:
+    with pytest.raises(marq.UsageError, match="memory_bytes|timeout"):
+        marq.read(trips, **wrong)
+
+
+def test_rows_without_columns_are_limited(trips: str) -> None:
+    assert marq.read(trips, columns=[], limits={"rows_without_columns": 1000}).num_rows == 1000
+    with pytest.raises(marq.LimitError):
+        marq.read(trips, columns=[], limits={"rows_without_columns": 999})
 
 
 def test_options_that_do_not_exist_are_refused(trips: str) -> None:
