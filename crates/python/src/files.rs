@@ -109,11 +109,21 @@ impl Opened {
         Ok((schema, prepared))
     }
 
+    /// The partition columns, in the types of the target.
+    fn partitions(&self, spec: &ReadSpec) -> Option<Partitions> {
+        let partitions = self.shared.partitions.as_ref()?;
+        Some(match &spec.target {
+            Some(Target::Schema(target)) => partitions.in_types_of(target),
+            _ => partitions.clone(),
+        })
+    }
+
     /// The filter of each file: its partition values are known.
     fn filters(&self, spec: &ReadSpec) -> Result<Vec<Option<Predicate>>> {
         let Some(text) = &spec.filter else { return Ok(vec![None; self.readers.len()]) };
         let filter = Predicate::parse(text)?;
-        let of = |at: usize| match &self.shared.partitions {
+        let partitions = self.partitions(spec);
+        let of = |at: usize| match &partitions {
             Some(partitions) => filter.with_known(&partitions.row(at)?).map(Some),
             None => Ok(Some(filter.clone())),
         };
@@ -159,7 +169,7 @@ impl Opened {
             Some(filter) => reader.filter(filter.clone()),
             None => reader,
         };
-        let Some(partitions) = &self.shared.partitions else {
+        let Some(partitions) = self.partitions(spec) else {
             let reader = match &spec.columns {
                 Some(columns) => reader.project(columns)?,
                 None => reader,
@@ -176,7 +186,7 @@ impl Opened {
         };
         let reader = spec.add_virtual(reader.project(&of_file)?);
         let wanted = spec.columns.as_deref();
-        let completion = Completion::new(&reader.schema()?, partitions, at, wanted)?;
+        let completion = Completion::new(&reader.schema()?, &partitions, at, wanted)?;
         Ok(Prepared { reader, completion: Some(completion) })
     }
 

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, Date32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-};
-use arrow_cast::parse::Parser;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, UInt32Array};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use marquetry::Result;
+use marquetry::{Error, Result};
 
 /// The partition columns of all files, and their values in each.
 #[derive(Clone)]
@@ -35,25 +33,36 @@ impl Partitions {
         self.schema.index_of(name).is_ok()
     }
 
+    /// The same columns, in the types that a schema states for them.
+    pub(crate) fn in_types_of(&self, target: &Schema) -> Self {
+        let field = |field: &FieldRef| match target.fields().find(field.name()) {
+            Some((_, wanted)) => wanted.clone(),
+            None => field.clone(),
+        };
+        let fields: Vec<FieldRef> = self.schema.fields().iter().map(field).collect();
+        Self { schema: Arc::new(Schema::new(fields)), values: self.values.clone() }
+    }
+
     /// The values of a file, as one row.
     pub(crate) fn row(&self, file: usize) -> Result<RecordBatch> {
         let values = self.values.get(file).map(Vec::as_slice).unwrap_or_default();
-        let columns = self.schema.fields().iter().enumerate().map(|(at, field)| -> ArrayRef {
+        let column = |(at, field): (usize, &FieldRef)| -> Result<ArrayRef> {
             let value = values.get(at).and_then(Option::as_deref);
-            match field.data_type() {
-                DataType::Int64 => {
-                    Arc::new(Int64Array::from(vec![value.and_then(|v| v.parse().ok())]))
-                }
-                DataType::Date32 => {
-                    let date = value.and_then(arrow_array::types::Date32Type::parse);
-                    Arc::new(Date32Array::from(vec![date]))
-                }
-                _ => Arc::new(StringArray::from(vec![value])),
-            }
-        });
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            let text = StringArray::from(vec![value]);
+            cast_with_options(&text, field.data_type(), &options).map_err(|e| {
+                Error::usage(format_args!(
+                    "partition column {:?}: {:?} is no {}: {e}",
+                    field.name(),
+                    value.unwrap_or_default(),
+                    field.data_type()
+                ))
+            })
+        };
+        let columns = self.schema.fields().iter().enumerate().map(column);
         let options = RecordBatchOptions::new().with_row_count(Some(1));
-        let schema = self.schema.clone();
-        Ok(RecordBatch::try_new_with_options(schema, columns.collect(), &options)?)
+        let (schema, columns) = (self.schema.clone(), columns.collect::<Result<_>>()?);
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
     }
 }
 

@@ -251,6 +251,21 @@ def test_a_table_of_datafusion_has_all_files_of_the_folder(
             _folder(sources, partitions)
 
 
+def test_partition_columns_have_the_types_of_the_target(hive: pathlib.Path) -> None:
+    def target(year: pa.DataType) -> pa.Schema:
+        return pa.schema([("x", pa.int64()), ("year", year)])
+
+    as_text = marq.scan(hive, target=target(pa.string()))
+    assert as_text.schema.types == ["Int64", "Utf8", "Utf8"]
+    assert set(as_text.read()["year"].to_pylist()) == {"2023", "2024"}
+    assert as_text.filter("year = '2024'").count() == 4
+    table = pa.table(marq.read(hive, target=target(pa.float32())))
+    assert table.schema.field("year").type == pa.float32()
+    assert set(table["year"].to_pylist()) == {2023.0, 2024.0}
+    with pytest.raises(marq.UsageError, match="year.*2023"):
+        marq.read(hive, target=target(pa.int8()))
+
+
 def test_dates_in_folders_are_dates(tmp_path: pathlib.Path) -> None:
     for day in ("2024-01-31", "2024-02-01"):
         (tmp_path / f"day={day}").mkdir()

@@ -597,6 +597,7 @@ def read(
     * ``memory``: bytes that the read may hold besides its result, also as ``"512MiB"``.
     * ``threads``: that decode; all cores by default.
     * ``target``: a schema that all files are read into, or ``"union"`` for the columns of all files.
+      Partition columns have its types, too, and come last.
     * ``keys``: a :class:`Decryption`. ``limits``: what a file may make a read allocate:
       ``footer_bytes``, ``page_bytes``, ``memory_bytes``, ``nesting``, ``rows_without_columns``.
     * ``url_options``: ``endpoint``, ``region``, ``anonymous``, ``ca_file``, ``timeout`` in seconds and
