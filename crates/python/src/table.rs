@@ -617,18 +617,19 @@ impl Table {
         Ok(out)
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let Ok(other) = other.cast::<Self>() else { return false };
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = other.py();
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
         let other = other.get();
         if self.rows != other.rows || self.schema.fields() != other.schema.fields() {
-            return false;
+            return Ok(false);
         }
-        (0..self.schema.fields().len()).all(|at| {
-            match (self.one_column(at), other.one_column(at)) {
-                (Ok(a), Ok(b)) => a == b,
-                _ => false,
+        for at in 0..self.schema.fields().len() {
+            if self.one_column(at).or_raise(py)? != other.one_column(at).or_raise(py)? {
+                return Ok(false);
             }
-        })
+        }
+        Ok(true)
     }
 
     fn __repr__(&self) -> String {
