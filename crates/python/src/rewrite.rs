@@ -1,6 +1,6 @@
 //! Whole files: rewritten, joined, divided, filled, saved, encrypted and decrypted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use marquetry::rewrite::{
     Compact, Fill, FillPart, Rewrite, Rewritten, Salvage, SplitBy, recrypt as recrypt_file,
@@ -286,11 +286,17 @@ pub(crate) fn compact(
     merge: bool,
     dry_run: bool,
 ) -> PyResult<(usize, usize, u64)> {
-    let mut compact = Compact::new(folder).merge(merge);
+    let cancel = Cancel::default();
+    let stop = cancel.clone();
+    let open = move |path: &Path| {
+        stop.check()?;
+        Reader::open(path)
+    };
+    let mut compact = Compact::new(folder).merge(merge).open_with(open);
     if let Some(bytes) = file_bytes {
         compact = compact.file_bytes(bytes);
     }
-    job::run(py, &Cancel::default(), move || {
+    job::run(py, &cancel, move || {
         if dry_run {
             let plan = compact.plan()?;
             let joined = plan.joins.iter().map(|join| join.inputs.len()).sum();
