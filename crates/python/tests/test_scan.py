@@ -65,6 +65,19 @@ def test_limits_only_shrink(trips: str) -> None:
     assert ids(marq.scan(trips).offset(998).select(["id"])) == [998, 999]
 
 
+def test_offsets_add_up(trips: str) -> None:
+    assert ids(marq.scan(trips).select("id").offset(1).offset(2).limit(2)) == [3, 4]
+
+
+def test_an_option_is_set_back(trips: str) -> None:
+    scan = marq.scan(trips, columns=["payment"], limit=5)
+    views = scan.with_options(views=True)
+    assert views.schema.types == ["Utf8View"]
+    assert views.with_options(views=False).schema.types == scan.schema.types == ["Utf8"]
+    assert views.with_options(limit=None).count() == 1000
+    assert "views" not in repr(views.with_options(views=False))
+
+
 def test_batches_have_at_most_the_rows_that_were_asked_for(trips: str) -> None:
     sizes = [batch.num_rows for batch in marq.scan(trips).batches(rows=64)]
     assert sum(sizes) == 1000 and max(sizes) <= 64
@@ -134,6 +147,11 @@ def test_rows_are_taken_by_number_over_files(files: list[str], rows: list[int]) 
 def test_taking_ignores_the_filter(files: list[str]) -> None:
     assert marq.scan(files).filter("id < 5").take([7])["id"].to_pylist() == [7]
     assert marq.scan(files).select().take([5, 5]).num_rows == 2
+
+
+def test_taking_ignores_what_else_says_which_rows(files: list[str]) -> None:
+    scan = marq.scan(files, row_groups=[1], limit=2, offset=3).select("id")
+    assert ids(scan.take([2999, 0])) == [2999, 0]
 
 
 def test_a_row_beyond_the_end_is_refused(files: list[str]) -> None:

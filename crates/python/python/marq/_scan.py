@@ -240,8 +240,8 @@ class Scan:
     head = limit
 
     def offset(self, rows: int) -> Scan:
-        """Without the first rows."""
-        return self._with(offset=rows)
+        """Without the first rows; several calls add up."""
+        return self._with(offset=rows + (self._options.get("offset") or 0))
 
     def with_row_numbers(self, name: str = "row_number") -> Scan:
         """With a column of the number of each row in its file."""
@@ -252,10 +252,11 @@ class Scan:
         return self._with(file_name=name)
 
     def with_options(self, **options: Any) -> Scan:
-        """Options of :func:`read`, by their names."""
+        """Options of :func:`read`, by their names; each replaces what was said of it before."""
         if "part" in self._options and not options.keys().isdisjoint(("where", "row_groups")):
             raise UsageError("a part keeps its rows: filter() leaves some of them out")
-        return self._with(**_options(**options))
+        # Those that say what is so by default are left out by `_options`.
+        return self._with(**{**dict.fromkeys(options), **_options(**options)})
 
     # Reading.
 
@@ -267,7 +268,7 @@ class Scan:
     def read(self) -> Table:
         """All rows, in memory."""
         # With damage that is skipped, the batches have the account.
-        if self._progress is None and "on_damage" not in self._options:
+        if self._progress is None and self._options.get("on_damage") is None:
             table = self._files.read(self._options)
             debug("%s: read %d rows", self, table.num_rows)
             return table
@@ -300,7 +301,8 @@ class Scan:
     def take(self, rows: Iterable[int]) -> Table:
         """The rows with these numbers, counted over all files, in this order, repeated if asked.
 
-        Only pages that hold one of them are read. A filter is ignored.
+        Only pages that hold one of them are read. The numbers are those of the files: a filter,
+        ``row_groups``, ``limit`` and ``offset`` are ignored, and so is that the scan is a part.
 
         >>> import marq
         >>> marq.scan("trips.parquet").select("id").take([700, 3, 3])["id"].to_pylist()
