@@ -232,7 +232,7 @@ struct Shuffled {
 impl Shuffled {
     fn new(files: &Opened, spec: &ReadSpec, order: Order) -> Result<Self> {
         if spec.limit.is_some() || spec.offset > 0 || spec.part.is_some() {
-            return Err(Error::usage("limit and offset do not go with shuffled rows"));
+            return Err(Error::usage("limit, offset and parts do not go with shuffled rows"));
         }
         let (schema, prepared) = files.prepare(spec)?;
         let window = order.window.max(1);
