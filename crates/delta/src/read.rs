@@ -17,7 +17,7 @@ use marquetry::{Batches, Reader};
 use object_store::ObjectStore;
 use object_store::path::Path;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{JoinError, JoinHandle};
 use url::Url;
 
 use crate::error::{at, refused};
@@ -186,7 +186,7 @@ pub(crate) fn local_path(location: &Url) -> KernelResult<std::path::PathBuf> {
 /// Files of an object store: a task reads them while the kernel works.
 pub(crate) struct StoredFiles {
     batches: mpsc::Receiver<KernelResult<RecordBatch>>,
-    task: AbortHandle,
+    task: JoinHandle<()>,
 }
 
 impl StoredFiles {
@@ -204,7 +204,7 @@ impl StoredFiles {
                 let _ = sender.send(Err(error)).await;
             }
         };
-        Self { batches, task: runtime.spawn(read).abort_handle() }
+        Self { batches, task: runtime.spawn(read) }
     }
 }
 
@@ -216,12 +216,24 @@ impl Drop for StoredFiles {
 
 impl Pull for StoredFiles {
     fn pull(&mut self, token: Option<&CancellationTokenRef>) -> Option<KernelResult<RecordBatch>> {
-        let Some(token) = token else { return wait(self.batches.next()) };
-        match wait(select(self.batches.next(), token.cancelled_future())) {
-            Either::Left((next, _)) => next,
-            Either::Right(_) => Some(Err(KernelError::Cancelled)),
-        }
+        let next = match token {
+            None => wait(self.batches.next()),
+            Some(token) => match wait(select(self.batches.next(), token.cancelled_future())) {
+                Either::Left((next, _)) => next,
+                Either::Right(_) => return Some(Err(KernelError::Cancelled)),
+            },
+        };
+        // Batches also end where the task did not: it panicked, or its runtime was shut down.
+        next.or_else(|| wait(&mut self.task).err().map(|error| Err(lost(&error))))
     }
+}
+
+#[cold]
+fn lost(error: &JoinError) -> KernelError {
+    KernelError::generic(format_args!(
+        "the files were not read to their end: {error}; a runtime that was lent must run until \
+         its reads have ended"
+    ))
 }
 
 async fn send_all(
@@ -257,10 +269,10 @@ async fn send_all(
 }
 
 /// A task that ends with the one who waits for it.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> std::future::Future for AbortOnDrop<T> {
-    type Output = Result<T, tokio::task::JoinError>;
+    type Output = Result<T, JoinError>;
 
     fn poll(
         mut self: std::pin::Pin<&mut Self>,

@@ -181,6 +181,30 @@ fn a_cancelled_read_ends_with_one_error() {
     }
 }
 
+#[test]
+fn a_read_whose_runtime_is_shut_down_is_an_error() {
+    let (_store, ours, file) = in_memory();
+    ours.write_parquet_file(file.location.clone(), as_data([numbers(0..100)])).expect("written");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+    let runtime = runtime.expect("a runtime");
+    let ours = ours.with_runtime(runtime.handle().clone()).with_batch_rows(10);
+    let wanted = schema([StructField::nullable("a", DataType::LONG)]);
+    let read = |token| {
+        let files = std::slice::from_ref(&file);
+        ours.read_parquet_files_with_cancellation(files, Arc::clone(&wanted), None, token)
+    };
+    let mut begun = read(None).expect("a read");
+    assert!(begun.next().is_some_and(|batch| batch.is_ok()));
+    drop(runtime);
+    let rest: Vec<_> = begun.map(|batch| batch.is_ok()).collect();
+    assert!(rest.len() < 9 && rest.last() == Some(&false), "{rest:?}");
+    // Nor is a read that begins after it an empty one.
+    for token in [None, Some(Arc::new(Token::default()) as CancellationTokenRef)] {
+        let rest: Vec<_> = read(token).expect("a read").map(|batch| batch.is_ok()).collect();
+        assert_eq!(rest, [false]);
+    }
+}
+
 /// A handler that only says that it was called.
 #[derive(Default)]
 struct Called(AtomicBool);
