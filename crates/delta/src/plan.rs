@@ -164,7 +164,9 @@ impl Planner<'_> {
         let (data_type, shape) = planned?;
         // Nulls of a group show in what it holds.
         let mut read = wanted.clone().with_data_type(data_type).with_nullable(true);
-        if is_shredded(kernel, file) {
+        if matches!(kernel, DataType::Variant(_))
+            && is_shredded(wanted.data_type(), file.data_type())
+        {
             read.metadata_mut().insert(EXTENSION_TYPE_NAME_KEY.to_owned(), VARIANT.to_owned());
         }
         Ok((read, shape))
@@ -266,12 +268,7 @@ impl Planner<'_> {
         else {
             return Err(self.no_way(file.data_type(), wanted.data_type()));
         };
-        let names = |fields: &Fields| {
-            let mut names: Vec<_> = fields.iter().map(|field| field.name().clone()).collect();
-            names.sort();
-            names
-        };
-        if names(to) == names(from) {
+        if !is_shredded(wanted.data_type(), file.data_type()) {
             let kernels: Vec<_> = parts.fields().map(StructField::data_type).collect();
             let outside = std::mem::take(&mut self.comparable);
             let planned = self.children(to, &kernels, from);
@@ -332,10 +329,11 @@ fn is_cast_after_reading(file: &ArrowType, wanted: &ArrowType) -> bool {
     }
 }
 
-/// Whether a VARIANT of the file has more parts than the kernel knows.
-fn is_shredded(kernel: &DataType, file: &Field) -> bool {
-    let ArrowType::Struct(parts) = file.data_type() else { return false };
-    matches!(kernel, DataType::Variant(_)) && parts.len() > 2
+/// Whether a VARIANT of the file has other parts than the wanted one. A shredded one need not have
+/// more of them: it may have `typed_value` in the place of `value`.
+fn is_shredded(wanted: &ArrowType, file: &ArrowType) -> bool {
+    let (ArrowType::Struct(wanted), ArrowType::Struct(file)) = (wanted, file) else { return false };
+    wanted.len() != file.len() || wanted.iter().any(|part| file.find(part.name()).is_none())
 }
 
 /// The name of the Arrow extension that the library gives VARIANT columns.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StructArray};
+use arrow_buffer::NullBuffer;
 use delta_kernel::schema::{DataType, StructField, StructType};
 use marquetry::WriteOptions;
 use marquetry::variant::{VariantArray, VariantArrayBuilder, VariantShape, VariantShredding};
@@ -62,4 +63,31 @@ fn variants_are_put_together() {
     let wanted = schema([StructField::nullable("s", inner.expect("a struct"))]);
     let error = read(&handler(), &path, &wanted).expect_err("shredded");
     assert!(error.to_string().contains("shredded VARIANT"), "{error}");
+}
+
+#[test]
+fn a_variant_may_have_a_typed_value_in_the_place_of_its_value() {
+    use arrow_schema::{DataType as A, Field, Fields};
+    let names = BinaryArray::from_iter_values([[1, 0, 0]; 3]);
+    let numbers = Int64Array::from(vec![Some(7), Some(-3), None]);
+    let parts = Fields::from(vec![
+        Field::new("metadata", A::Binary, false),
+        Field::new("typed_value", A::Int64, true),
+    ]);
+    let columns: Vec<ArrayRef> = vec![Arc::new(names), Arc::new(numbers)];
+    let nulls = NullBuffer::from(vec![true, true, false]);
+    let variants = StructArray::new(parts.clone(), columns, Some(nulls));
+    let field = VariantArray::field("v", true).with_data_type(A::Struct(parts));
+    let batch = RecordBatch::try_new(arrow_schema(vec![field]), vec![Arc::new(variants)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("typed");
+    let options = WriteOptions::default().with_hint(false);
+    let options = options.with_shredding("v", VariantShredding::Stored);
+    write_with(&path, &[batch.expect("a batch")], options);
+    let wanted = schema([StructField::nullable("v", DataType::unshredded_variant())]);
+    let found = read(&handler(), &path, &wanted).expect("read");
+    let found = VariantArray::new(found.column(0).as_struct()).expect("variants");
+    assert!(!found.is_shredded());
+    let json = found.to_json().expect("JSON");
+    assert_eq!(json.iter().collect::<Vec<_>>(), [Some("7"), Some("-3"), None]);
 }
