@@ -34,7 +34,7 @@ impl Columns {
     ) -> Self {
         let mut wanted: BTreeMap<usize, Vec<Vec<String>>> = BTreeMap::new();
         for expr in exprs {
-            note_fields(expr, &mut wanted);
+            note_fields(expr, physical, &mut wanted);
         }
         let positions: Vec<usize> = wanted.keys().copied().collect();
         let is_whole = |paths: &Vec<Vec<String>>| paths.iter().any(Vec::is_empty);
@@ -206,12 +206,31 @@ pub(crate) fn is_row_index(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// Notes which columns an expression looks at, and which fields of those: no name for all.
-fn note_fields(expr: &Arc<dyn PhysicalExpr>, wanted: &mut BTreeMap<usize, Vec<Vec<String>>>) {
-    if let Some((position, names)) = pushdown::field_path(expr) {
+fn note_fields(
+    expr: &Arc<dyn PhysicalExpr>,
+    physical: &Schema,
+    wanted: &mut BTreeMap<usize, Vec<Vec<String>>>,
+) {
+    if let Some((position, mut names)) = pushdown::field_path(expr) {
+        names.truncate(struct_depth(physical.fields().get(position), &names));
         wanted.entry(position).or_default().push(names);
         return;
     }
     for child in expr.children() {
-        note_fields(child, wanted);
+        note_fields(child, physical, wanted);
     }
+}
+
+/// The number of the first names that name fields of structs. A name after them is a key of a map:
+/// its value is found in the entries, so the map is read whole.
+fn struct_depth(column: Option<&FieldRef>, names: &[String]) -> usize {
+    let mut current = column;
+    let is_in_struct = |name: &&String| {
+        let Some(DataType::Struct(fields)) = current.map(|field| field.data_type()) else {
+            return false;
+        };
+        current = fields.find(name).map(|(_, field)| field);
+        true
+    };
+    names.iter().take_while(is_in_struct).count()
 }
