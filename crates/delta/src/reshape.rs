@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Fields};
 use arrow_select::nullif::nullif;
 
 /// How an array that was read becomes a wanted one.
@@ -36,28 +36,6 @@ pub(crate) enum Child {
 }
 
 impl Shape {
-    /// The shape by which an array of this type gets other names and metadata.
-    pub(crate) fn renaming(data_type: &DataType) -> Self {
-        match data_type {
-            DataType::Struct(fields) => {
-                let children = fields.iter().enumerate();
-                let child = |(at, field): (usize, &Arc<Field>)| {
-                    Child::Read(at, Self::renaming(field.data_type()))
-                };
-                Self::Struct(children.map(child).collect())
-            }
-            DataType::List(item) => Self::List(Box::new(Self::renaming(item.data_type()))),
-            DataType::Map(entries, _) => match entries.data_type() {
-                DataType::Struct(pair) if pair.len() == 2 => Self::Map(Box::new([
-                    Self::renaming(pair[0].data_type()),
-                    Self::renaming(pair[1].data_type()),
-                ])),
-                _ => Self::Leaf,
-            },
-            _ => Self::Leaf,
-        }
-    }
-
     /// `array` as an array of the type `wanted`. It is null where `outer` is.
     pub(crate) fn apply(
         &self,

@@ -18,16 +18,14 @@ use url::Url;
 
 use crate::error::{at, refused};
 use crate::read::local_path;
-use crate::reshape::Shape;
 use crate::runtime::wait;
 
 /// Batches of the kernel, with the schema that the file gets.
 pub(crate) struct Rows {
     first: Option<RecordBatch>,
     rest: KernelResultIteratorStatic<Box<dyn EngineData>>,
+    /// With field ids. The batches need none: the writer compares their names and types with it.
     schema: SchemaRef,
-    /// Whether the fields of the batches lack ids.
-    lacks_ids: bool,
 }
 
 impl Rows {
@@ -42,22 +40,9 @@ impl Rows {
             ));
         };
         let first = batch(first?)?;
-        let given = first.schema();
-        let fields = given.fields().iter().map(|field| with_id(field));
+        let fields = first.schema_ref().fields().iter().map(|field| with_id(field));
         let schema = Arc::new(Schema::new(fields.collect::<Result<Fields, _>>()?));
-        let lacks_ids = given.fields() != schema.fields();
-        Ok(Self { first: Some(first), rest: data, schema, lacks_ids })
-    }
-
-    fn labelled(&self, batch: RecordBatch) -> KernelResult<RecordBatch> {
-        if !self.lacks_ids {
-            return Ok(batch);
-        }
-        let columns = batch.columns().iter().zip(self.schema.fields()).map(|(column, field)| {
-            Shape::renaming(column.data_type()).apply(column, field.data_type(), None)
-        });
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+        Ok(Self { first: Some(first), rest: data, schema })
     }
 }
 
@@ -65,11 +50,10 @@ impl Iterator for Rows {
     type Item = KernelResult<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.first.take() {
-            Some(first) => Ok(first),
-            None => self.rest.next()?.and_then(batch),
-        };
-        Some(batch.and_then(|batch| self.labelled(batch)))
+        match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => Some(self.rest.next()?.and_then(batch)),
+        }
     }
 }
 

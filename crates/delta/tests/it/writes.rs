@@ -291,6 +291,41 @@ fn all_columns_get_their_field_ids() {
     assert_eq!(ids(schema.fields()), "s=1 s.x=4 l=2 l.element=5 m=3 m.key=6 m.value=7 both=8");
 }
 
+/// The columns of later batches are not taken by their position.
+#[test]
+fn batches_of_other_columns_than_the_first_are_refused() {
+    let column = |name: &str, id: &str| {
+        let id = ("delta.columnMapping.id".to_owned(), id.to_owned());
+        nullable(name, A::Int64).with_metadata([id].into())
+    };
+    let batch = |fields: Vec<Field>| {
+        let values = |at| Arc::new(Int64Array::from_iter_values([at, at])) as ArrayRef;
+        let columns = (0..).take(fields.len()).map(values).collect();
+        RecordBatch::try_new(arrow_schema(fields), columns).expect("a batch")
+    };
+    let (a, b, c) = (column("a", "1"), column("b", "2"), column("c", "3"));
+    let inner = |fields: Vec<Field>| {
+        let inner = StructArray::from(batch(fields));
+        let field = Field::new("s", arrow_array::Array::data_type(&inner).clone(), false);
+        RecordBatch::try_new(arrow_schema(vec![field]), vec![Arc::new(inner)]).expect("a batch")
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("part.parquet");
+    let first = || vec![a.clone(), b.clone()];
+    for other in [vec![b.clone(), a.clone()], vec![a.clone(), b.clone(), c], vec![a.clone()]] {
+        for batches in
+            [[batch(first()), batch(other.clone())], [inner(first()), inner(other.clone())]]
+        {
+            handler()
+                .write_parquet_file(url_of(&path), as_data(batches))
+                .expect_err("other columns");
+            assert!(!path.exists());
+        }
+    }
+    let batches = [batch(first()), batch(first())];
+    handler().write_parquet_file(url_of(&path), as_data(batches)).expect("the same columns");
+}
+
 fn ids(fields: &Fields) -> String {
     fn note(field: &Field, path: &str, out: &mut Vec<String>) {
         if let Some(id) = field.metadata().get(FIELD_ID_KEY) {
