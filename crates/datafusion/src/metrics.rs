@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, Gauge, Label, Metric, MetricBuilder,
-    MetricCategory, MetricType, MetricValue, MetricsSet, PruningMetrics, RatioMergeStrategy,
-    RatioMetrics, Time,
+    Count, ExecutionPlanMetricsSet, Gauge, Label, Metric, MetricBuilder, MetricCategory,
+    MetricType, MetricValue, PruningMetrics, RatioMergeStrategy, RatioMetrics, Time,
 };
 
 use crate::statistics::saturated;
@@ -144,10 +143,31 @@ pub(crate) struct OutputRows(Mutex<Partitions>);
 
 #[derive(Debug, Default)]
 struct Partitions {
-    rows: BTreeMap<usize, Count>,
+    rows: BTreeMap<usize, u128>,
+    total: u128,
+    sum_of_squares: u128,
     /// The metric, once there is a partition.
     skew: Option<RatioMetrics>,
 }
+
+impl Partitions {
+    /// Sets the metric to `1 - (total² / sum_of_squares - 1) / (partitions - 1)`, the formula of
+    /// DataFusion. Its own function takes all partitions, which is too long for each batch.
+    fn set_skew(&self) {
+        let Some(skew) = &self.skew else { return };
+        let partitions = self.rows.len() as u128;
+        let all = self.sum_of_squares.saturating_mul(partitions - 1).max(1);
+        let uneven = self.sum_of_squares.saturating_mul(partitions);
+        let uneven = uneven.saturating_sub(self.total.saturating_mul(self.total));
+        let part = uneven.saturating_mul(ALL_SKEW as u128).saturating_add(all / 2) / all;
+        skew.set_part(usize::try_from(part).unwrap_or(ALL_SKEW));
+        // Several partitions without rows have no skew.
+        skew.set_total(if self.total > 0 || partitions == 1 { ALL_SKEW } else { 0 });
+    }
+}
+
+/// The skew if one partition has all rows.
+const ALL_SKEW: usize = 10_000;
 
 impl OutputRows {
     /// Counts a partition that begins.
@@ -161,23 +181,67 @@ impl OutputRows {
             metrics.register(Arc::new(Metric::new(value, None).with_type(MetricType::Dev)));
             skew
         });
+        all.set_skew();
     }
 
     /// Adds rows of a partition.
     pub(crate) fn add(&self, partition: usize, rows: usize) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.rows.entry(partition).or_default().add(rows);
+        let rows = rows as u128;
+        let of_partition = all.rows.entry(partition).or_default();
+        let squares = rows * (2 * *of_partition + rows);
+        *of_partition += rows;
+        all.total += rows;
+        all.sum_of_squares += squares;
+        all.set_skew();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion_physical_plan::metrics::{BaselineMetrics, MetricsSet};
+
+    /// The score, and of how many.
+    fn skew(metrics: &MetricsSet) -> Option<(usize, usize)> {
+        metrics.iter().find_map(|metric| match metric.value() {
+            MetricValue::Ratio { name, ratio_metrics } if name == "output_rows_skew" => {
+                Some((ratio_metrics.part(), ratio_metrics.total()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The skew that DataFusion derives from the rows of partitions.
+    fn derived_skew(rows: &[usize]) -> Option<(usize, usize)> {
         let mut set = MetricsSet::new();
-        for (partition, rows) in &all.rows {
-            let value = MetricValue::OutputRows(rows.clone());
-            set.push(Arc::new(Metric::new(value, Some(*partition))));
+        for (partition, rows) in rows.iter().enumerate() {
+            let count = Count::new();
+            count.add(*rows);
+            set.push(Arc::new(Metric::new(MetricValue::OutputRows(count), Some(partition))));
         }
-        let found = BaselineMetrics::output_rows_skew_metric(&set);
-        if let (Some(skew), Some(found)) = (&all.skew, found)
-            && let MetricValue::Ratio { ratio_metrics, .. } = found.value()
-        {
-            skew.set_part(ratio_metrics.part());
-            skew.set_total(ratio_metrics.total());
+        let mut derived = MetricsSet::new();
+        derived.push(BaselineMetrics::output_rows_skew_metric(&set)?);
+        skew(&derived)
+    }
+
+    #[test]
+    fn the_skew_is_the_one_that_datafusion_derives() {
+        for seed in 0..300 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut rows = vec![0; rng.usize(1..6)];
+            let (metrics, output) = (ExecutionPlanMetricsSet::new(), OutputRows::default());
+            for begun in 0..rows.len() {
+                // Perhaps after the others have given all of their rows.
+                output.begin(begun, &metrics);
+                for _ in 0..rng.usize(0..3) {
+                    let (partition, n) = (rng.usize(0..=begun), rng.usize(0..10_000));
+                    output.add(partition, n);
+                    rows[partition] += n;
+                }
+            }
+            let found = skew(&metrics.clone_inner());
+            assert_eq!(found, derived_skew(&rows), "seed {seed}: {rows:?}");
         }
     }
 }
