@@ -178,6 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn encodings_are_found_by_their_names() {
+        assert_eq!(encoding_named("dictionary").unwrap(), Encoding::RleDictionary);
+        for encoding in WRITTEN {
+            let found = encoding_named(&encoding.to_string().to_ascii_lowercase());
+            let is_written = HAS_PFOR || encoding != Encoding::Pfor;
+            assert_eq!(found.ok(), is_written.then_some(encoding));
+        }
+        let refused = encoding_named("BIT_PACKED").unwrap_err();
+        assert_eq!(refused.kind(), crate::error::ErrorKind::Usage);
+    }
+
+    #[test]
     fn every_candidate_is_legal() {
         for physical in [
             Type::Boolean,

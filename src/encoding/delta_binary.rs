@@ -456,6 +456,16 @@ mod tests {
         assert_eq!(end_offset(&bytes).unwrap(), bytes.len());
     }
 
+    #[test]
+    fn blocks_have_a_greatest_size() {
+        let stream = |high: u8| [0x80, 0x80, 0x80, 0x80, high, 1, 4, 1, 10];
+        let decoder = |high| Decoder::<i32>::new(Bytes::copy_from_slice(&stream(high)), 1);
+        let mut out = Vec::new();
+        decoder(1).unwrap().read(1, &mut out).unwrap();
+        assert_eq!(out, [5]);
+        assert_eq!(decoder(2).unwrap_err().kind(), ErrorKind::Malformed(SPEC));
+    }
+
     fn random(rng: &mut fastrand::Rng, width: u32, n: usize) -> Vec<i64> {
         let mut value = rng.i64(..);
         (0..n)

@@ -583,6 +583,13 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_run_without_groups_is_no_end() {
+        let mut out = Vec::new();
+        decoder(&[1, 20, 5], 3, 10).read(10, &mut out).unwrap();
+        assert_eq!(out, [5; 10]);
+    }
+
+    #[test]
     fn bits_are_the_values_of_width_one() {
         let seed = 12;
         let mut rng = fastrand::Rng::with_seed(seed);

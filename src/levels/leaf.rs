@@ -351,6 +351,14 @@ mod tests {
     }
 
     #[test]
+    fn validity_below_groups_gives_the_two_highest_levels() {
+        let mut levels = LeafLevels::new(3, 0);
+        levels.push_validity(&[0b0010_0000, 0b0000_0101], 5, 7).unwrap();
+        let def: Vec<_> = levels.entries().map(|(def, _)| def).collect();
+        assert_eq!(def, [3, 2, 2, 3, 2, 3, 2]);
+    }
+
+    #[test]
     fn a_period_says_the_same_as_its_levels() {
         for slots in [1, 2, 7, 8, 255, 256, 768, 1_000] {
             let period = Period { first: 0, rest: 1, slots };

@@ -370,5 +370,18 @@ mod tests {
             Ok(LiteralPlace::After(LiteralValue::Int(1)))
         );
         assert_eq!(place(DAY, &DataType::Date32), Ok(LiteralPlace::At(LiteralValue::Int(1))));
+        let seconds = DataType::Timestamp(TimeUnit::Second, None);
+        let nanos = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let day = |days, data_type: &DataType| {
+            Literal::date(days).by_value().place(data_type).map(Option::unwrap)
+        };
+        assert_eq!(day(2, &seconds), Ok(LiteralPlace::At(LiteralValue::Int(2 * 86_400))));
+        assert_eq!(day(i32::MAX, &nanos), Ok(LiteralPlace::AfterAll));
+        assert_eq!(day(i32::MIN, &nanos), Ok(LiteralPlace::BeforeAll));
+        assert_eq!(place(2 * DAY, &DataType::Date64), day(2, &DataType::Date64));
+        let in_utc = Literal::timestamp_utc(DAY).by_value();
+        for data_type in [DataType::Date32, DataType::Date64, seconds] {
+            assert_eq!(in_utc.place(&data_type), Err(CoercionError::Kind), "{data_type}");
+        }
     }
 }

@@ -255,6 +255,26 @@ mod tests {
     }
 
     #[test]
+    fn the_digits_of_a_decimal_are_bounded() {
+        let wide = |value| Some(LiteralValue::Wide(i256::from_i128(value)));
+        let to = DataType::Decimal128(3, 1);
+        for (text, expected) in
+            [("99.9", wide(999)), ("-99.9", wide(-999)), ("100", None), ("-100", None)]
+        {
+            assert_eq!(fits(Literal::number(text).unwrap(), &to), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_16_bytes() {
+        let to = DataType::FixedSizeBinary(16);
+        let bytes: Vec<u8> = (0x10..0x20).collect();
+        let text = "10111213-1415-1617-1819-1a1b1c1d1e1F";
+        assert_eq!(fits(text, &to), Some(LiteralValue::Bytes(bytes)));
+        assert_eq!(fits("101112131415-1617-1819-1a1b1c1d1e1F-", &to), None);
+    }
+
+    #[test]
     fn numbers_are_exact() {
         for (text, expected) in [
             ("1.50", "1.5"),

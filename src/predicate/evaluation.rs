@@ -83,3 +83,24 @@ fn too_many(bytes: u64) -> Error {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn copies_are_counted_until_they_are_dropped() {
+        let (adaptive, budget) = (AdaptiveStats::default(), Budget::new(100));
+        let evaluation = Evaluation::new(&adaptive, Some(&budget));
+        let limit = ErrorKind::Limit(LimitKind::Memory);
+        let mut copies = evaluation.copies();
+        copies.hold(60).unwrap();
+        copies.add(20, 2).unwrap();
+        assert_eq!(copies.hold(1).unwrap_err().kind(), limit);
+        assert_eq!(evaluation.copies().hold(1).unwrap_err().kind(), limit);
+        drop(copies);
+        evaluation.copies().hold(100).unwrap();
+        Evaluation::new(&adaptive, None).copies().hold(usize::MAX).unwrap();
+    }
+}

@@ -207,9 +207,9 @@ mod tests {
     fn a_decimal_with_more_digits_than_its_type_is_refused_wherever_it_stands() {
         for precision in [9, 18, 30, 38] {
             let bound = 10i128.pow(precision.into());
-            let write = |at: usize, value: i128| {
+            let write = |at: usize, value: i128, times: usize| {
                 let mut values = vec![1 - bound, bound - 1, 0, 5, -5];
-                values.insert(at, value);
+                values.splice(at..at, std::iter::repeat_n(value, times));
                 let array = Decimal128Array::from(values).with_precision_and_scale(precision, 2);
                 let array: ArrayRef = Arc::new(array.unwrap());
                 let batch = RecordBatch::try_from_iter([("d", array)]).unwrap();
@@ -219,9 +219,17 @@ mod tests {
                 done.map_err(|error| error.kind())
             };
             for at in 0..=5 {
-                assert_eq!(write(at, 1), Ok(()));
-                for wrong in [bound, -bound, bound + 1, bound + 2, -bound - 1, i128::MAX] {
-                    assert_eq!(write(at, wrong), Err(ErrorKind::Usage), "{wrong} at {at}");
+                assert_eq!(write(at, 1, 1), Ok(()));
+                // Of the last one, the low half is a decimal of its own.
+                let beyond = [bound, -bound, bound + 1, bound + 2, -bound - 1, i128::MAX];
+                for wrong in beyond.into_iter().chain([(i128::MAX >> 64 << 64) + 5]) {
+                    for times in 1..=2 {
+                        assert_eq!(
+                            write(at, wrong, times),
+                            Err(ErrorKind::Usage),
+                            "{wrong} at {at}"
+                        );
+                    }
                 }
             }
         }

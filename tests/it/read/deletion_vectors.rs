@@ -124,6 +124,17 @@ fn ten_thousand_random_vectors_delete_exactly_their_rows() {
     }
 }
 
+#[test]
+fn a_container_of_4096_values_is_an_array() {
+    let seed = fastrand::u64(..);
+    let mut rng = Rng::with_seed(seed);
+    for n in [4_095, 4_096, 4_097] {
+        let numbers: BTreeSet<u64> = (0..n).map(|i| 3 * i).collect();
+        let vector = DeletionVector::from_delta(delta(&mut rng, &numbers)).expect("a vector");
+        assert!(vector.ranges().flatten().eq(numbers.iter().copied()), "{n}, seed {seed}");
+    }
+}
+
 fn numbers(batches: impl Iterator<Item = RecordBatch>) -> Vec<i64> {
     let of = |batch: RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     batches.flat_map(of).collect()

@@ -219,6 +219,7 @@ fn casts() {
         ("cast(clock as string) = '00:00:00.000001'", &[1]),
         ("cast('2024-01-02 03:04:05' as timestamp) > at", &[0, 1, 3]),
         ("cast('1970-01-01' as date) = day", &[0]),
+        ("cast('1969-12-31' as date) = day", &[1]),
         ("cast(at as timestamptz) = utc", &[0]),
         ("cast(at as timestamp_s) = at", &[0, 3]),
         ("cast(s as string) = s", &[0, 1, 3]),
