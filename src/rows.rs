@@ -23,7 +23,7 @@ mod array_bytes;
 mod trimmed;
 mod value_bytes;
 
-pub(crate) use array_bytes::array_bytes;
+pub(crate) use array_bytes::{MAX_ARRAY_BYTES, array_bytes, arrays_bytes};
 pub(crate) use own_elements::own_elements;
 #[cfg(feature = "engine")]
 pub use trimmed::trimmed;

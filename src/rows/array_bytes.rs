@@ -11,13 +11,14 @@ use arrow_schema::DataType;
 use super::own_elements::own_range;
 
 /// Bytes of the rows of an array: of lists those of their own elements, and of views those of their
-/// values, though rows may share them. A dictionary has all of its entries.
+/// values, though rows may share them. A dictionary has all of its entries. At most
+/// [`MAX_ARRAY_BYTES`].
 pub(crate) fn array_bytes(array: &ArrayRef) -> u64 {
     use DataType as D;
-    let below = match array.data_type() {
+    let below: u64 = match array.data_type() {
         D::Utf8View => of_views(array.as_string_view().views()),
         D::BinaryView => of_views(array.as_binary_view().views()),
-        D::Struct(_) => array.as_struct().columns().iter().map(array_bytes).sum(),
+        D::Struct(_) => arrays_bytes(array.as_struct().columns()),
         D::List(_) => {
             let lists = array.as_list::<i32>();
             of_elements(lists.offsets(), lists.values())
@@ -45,15 +46,25 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> u64 {
         }
     };
     let validity = array.nulls().map_or(0, |nulls| nulls.len().div_ceil(8));
-    below.saturating_add(validity as u64)
+    below.saturating_add(validity as u64).min(MAX_ARRAY_BYTES)
 }
+
+/// Bytes of the rows of several arrays; at most [`MAX_ARRAY_BYTES`].
+pub(crate) fn arrays_bytes(arrays: &[ArrayRef]) -> u64 {
+    let bytes = arrays.iter().map(array_bytes).fold(0, u64::saturating_add);
+    bytes.min(MAX_ARRAY_BYTES)
+}
+
+/// More bytes than any memory has: lists that share elements can stand for any number, and sums of
+/// what batches have must not overflow.
+pub(crate) const MAX_ARRAY_BYTES: u64 = 1 << 48;
 
 /// Bytes of views and of the values that they refer to; a short value is in its view.
 fn of_views(views: &[u128]) -> u64 {
     const MAX_INLINE: u64 = 12;
     let lens = views.iter().map(|view| view & u128::from(u32::MAX));
     let lens = lens.map(|len| u64::try_from(len).unwrap_or(u64::MAX));
-    let long: u64 = lens.filter(|len| *len > MAX_INLINE).sum();
+    let long = lens.filter(|len| *len > MAX_INLINE).fold(0, u64::saturating_add);
     long.saturating_add(size_of_val(views) as u64)
 }
 
@@ -69,12 +80,8 @@ fn of_list_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
     let all = u128::from(array_bytes(lists.values()));
     let own = all.saturating_mul(elements) / (lists.values().len() as u128).max(1);
     let places = size_of_val(&lists.offsets()[..]) + size_of_val(&lists.sizes()[..]);
-    u64::try_from(own).unwrap_or(u64::MAX).min(MAX_SHARED).saturating_add(places as u64)
+    u64::try_from(own).unwrap_or(u64::MAX).saturating_add(places as u64)
 }
-
-/// Maximum bytes of elements that lists share, so that sums of them do not overflow: more than any
-/// memory has.
-const MAX_SHARED: u64 = 1 << 48;
 
 fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>) -> u64 {
     let values = runs.values_slice();
@@ -133,7 +140,12 @@ mod tests {
             let views = ListViewArray::new(item, offsets.into(), sizes.into(), shared, None);
             shared = Arc::new(views);
         }
-        assert_eq!(array_bytes(&shared), MAX_SHARED + 1000 * 8);
+        assert_eq!(array_bytes(&shared), MAX_ARRAY_BYTES);
+        // More of them than a number has bytes.
+        let field = Arc::new(Field::new("lists", shared.data_type().clone(), true));
+        let group: ArrayRef = Arc::new(StructArray::from(vec![(field, shared); 70_000]));
+        assert_eq!(array_bytes(&group), MAX_ARRAY_BYTES);
+        assert_eq!(arrays_bytes(&[group.clone(), group]), MAX_ARRAY_BYTES);
     }
 
     #[test]

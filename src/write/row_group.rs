@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::format::{ColumnChunk, SortingColumn};
 use crate::limits::Growth;
 use crate::memory;
-use crate::rows::{array_bytes, value_bytes};
+use crate::rows::{MAX_ARRAY_BYTES, array_bytes, arrays_bytes, value_bytes};
 use crate::schema::{Leaf, Shape};
 use crate::variant::{VariantArray, VariantPlaces, VariantShape};
 
@@ -106,9 +106,9 @@ impl PendingRowGroup {
         self.rows += batch.num_rows();
         self.column_bytes.resize(columns, 0);
         for (sum, column) in self.column_bytes.iter_mut().zip(batch.columns()) {
-            *sum += array_bytes(column);
+            *sum = sum.saturating_add(array_bytes(column));
         }
-        self.memory += batch_memory(&batch);
+        self.memory = self.memory.saturating_add(batch_memory(&batch));
         self.batches.push(batch);
         Ok(())
     }
@@ -124,7 +124,7 @@ impl PendingRowGroup {
 
     /// Bytes of the rows as Arrow arrays.
     pub(crate) fn bytes(&self) -> u64 {
-        self.column_bytes.iter().sum()
+        self.column_bytes.iter().copied().fold(0, u64::saturating_add).min(MAX_ARRAY_BYTES)
     }
 
     /// Bytes of the rows, and of what will be made of them.
@@ -216,7 +216,7 @@ fn has_variant(field: &Field) -> bool {
 /// Bytes of the rows of a batch as Arrow arrays. A slice counts its own rows alone; of a dictionary
 /// it counts all entries. Values that views share count for each row.
 pub fn batch_bytes(batch: &RecordBatch) -> u64 {
-    batch.columns().iter().map(array_bytes).sum()
+    arrays_bytes(batch.columns())
 }
 
 /// Bytes of the rows of a batch, of the levels of its lists, and of the values of each row of a
@@ -226,13 +226,13 @@ pub(crate) fn batch_memory(batch: &RecordBatch) -> u64 {
     let variants = batch.columns().iter().zip(fields).filter(|(_, field)| has_variant(field));
     let shredded = variants.map(|(column, _)| value_bytes(column));
     let bytes = shredded.fold(batch_bytes(batch), u64::saturating_add);
-    bytes.saturating_add(level_bytes(batch))
+    bytes.saturating_add(level_bytes(batch)).min(MAX_ARRAY_BYTES)
 }
 
 /// Bytes that the levels of a batch's lists will take: they can be far more than the values.
 fn level_bytes(batch: &RecordBatch) -> u64 {
-    let slots: usize = batch.columns().iter().map(|column| slots_in_lists(column, false)).sum();
-    slots as u64 * LEVEL_BYTES
+    let slots = batch.columns().iter().map(|column| slots_in_lists(column, false));
+    (slots.fold(0, usize::saturating_add) as u64).saturating_mul(LEVEL_BYTES)
 }
 
 /// Slots of the leaves that lie in lists.
@@ -266,14 +266,18 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
         // List views may overlap, so their sizes are counted, as if their elements were leaves.
         DataType::ListView(_) => {
             let sizes = array.as_list_view::<i32>().sizes();
-            sizes.iter().filter_map(|&size| usize::try_from(size).ok()).sum()
+            let sizes = sizes.iter().filter_map(|&size| usize::try_from(size).ok());
+            sizes.fold(0, usize::saturating_add)
         }
         DataType::LargeListView(_) => {
             let sizes = array.as_list_view::<i64>().sizes();
-            sizes.iter().filter_map(|&size| usize::try_from(size).ok()).sum()
+            let sizes = sizes.iter().filter_map(|&size| usize::try_from(size).ok());
+            sizes.fold(0, usize::saturating_add)
         }
         DataType::Struct(_) => {
-            array.as_struct().columns().iter().map(|child| slots_in_lists(child, in_list)).sum()
+            let children = array.as_struct().columns().iter();
+            let slots = children.map(|child| slots_in_lists(child, in_list));
+            slots.fold(0, usize::saturating_add)
         }
         _ if in_list => array.len(),
         _ => 0,
