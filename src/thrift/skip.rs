@@ -1,8 +1,8 @@
 //! Skips a value without reading it: the fast half of the codec.
 //!
 //! Used for unknown fields, and by `format::FooterIndex`, which skips every column chunk of a
-//! footer ([`SimilarStructSkipper`]). It works on a slice, keeps no ids, and allocates nothing; a
-//! number of up to 8 bytes costs no branch per byte. Trap: recursion follows the file, so its depth
+//! footer ([`SimilarStructSkipper`]). It works on a slice, keeps no ids, and allocates no more than
+//! a few masks; a number of up to 8 bytes costs no branch per byte. Trap: recursion follows the file, so its depth
 //! is counted.
 
 use super::wire;
@@ -61,7 +61,15 @@ struct SkipTemplate<'a> {
     /// A struct, whole.
     bytes: &'a [u8],
     /// The bits of it that decide where it ends.
-    mask: Vec<u8>,
+    mask: Mask,
+}
+
+/// The bits of the bytes that were passed over which decide where a struct ends.
+#[derive(Debug, Default)]
+struct Mask {
+    bits: Vec<u8>,
+    /// Whether it has become too long, or there was no memory for it: then it is of no use.
+    is_cut: bool,
 }
 
 impl<'a> SimilarStructSkipper<'a> {
@@ -98,7 +106,9 @@ impl<'a> SimilarStructSkipper<'a> {
         // Nothing is like it until the walk has ended well.
         template.bytes = &[];
         let rest = fields(bytes, MAX_DEPTH, &mut template.mask)?;
-        template.bytes = bytes.get(..template.mask.len()).unwrap_or_default();
+        if !template.mask.is_cut {
+            template.bytes = bytes.get(..template.mask.bits.len()).unwrap_or_default();
+        }
         Ok(rest)
     }
 }
@@ -111,7 +121,7 @@ impl SkipTemplate<'_> {
             return None;
         }
         let (head, rest) = bytes.split_at_checked(self.bytes.len())?;
-        let (want, mask) = (self.bytes, &self.mask[..]);
+        let (want, mask) = (self.bytes, &self.mask.bits[..]);
         let last =
             (head.last_chunk::<BLOCK>(), want.last_chunk::<BLOCK>(), mask.last_chunk::<BLOCK>());
         let same = match last {
@@ -157,16 +167,34 @@ impl MaskRecorder for () {
     fn none(&mut self, _: usize) {}
 }
 
-/// The mask. It is never longer than the bytes that were passed over.
-impl MaskRecorder for Vec<u8> {
+/// Maximum bytes of a mask, because a struct may be as long as the footer: few column chunks have
+/// more than some KiB of statistics.
+const MAX_MASK: usize = 64 << 10;
+
+impl Mask {
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.is_cut = false;
+    }
+
+    fn append(&mut self, n: usize, bits: u8) {
+        let len = self.bits.len().saturating_add(n);
+        self.is_cut |= len > MAX_MASK || self.bits.try_reserve(n).is_err();
+        if !self.is_cut {
+            self.bits.resize(len, bits);
+        }
+    }
+}
+
+impl MaskRecorder for Mask {
     fn all(&mut self, n: usize) {
-        self.resize(self.len() + n, 0xFF);
+        self.append(n, 0xFF);
     }
     fn highest(&mut self, n: usize) {
-        self.resize(self.len() + n, 0x80);
+        self.append(n, 0x80);
     }
     fn none(&mut self, n: usize) {
-        self.resize(self.len() + n, 0);
+        self.append(n, 0);
     }
 }
 
@@ -364,4 +392,40 @@ fn length_slow(bytes: &[u8]) -> Result<(u64, &[u8]), SkipError> {
         }
     }
     Err(if bytes.len() < 5 { SkipError::Short } else { SkipError::Number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A struct with a string of this length.
+    fn with_string(len: u32) -> Vec<u8> {
+        let mut bytes = vec![0x18];
+        let (mut rest, more) = (len, 0x80);
+        while rest > 0x7F {
+            bytes.push((rest & 0x7F) as u8 | more);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes.resize(bytes.len() + len as usize, b'x');
+        bytes.push(wire::STOP);
+        bytes
+    }
+
+    #[test]
+    fn long_structs_are_passed_over_without_a_mask_as_long() {
+        let (short, long) = (with_string(1_000), with_string(1_000_000));
+        let bytes = [&long[..], &long, &short, &short, &long].concat();
+        let (mut alike, mut rest) = (SimilarStructSkipper::default(), &bytes[..]);
+        for len in [&long, &long, &short, &short, &long].map(Vec::len) {
+            let after = alike.skip(rest).unwrap();
+            assert_eq!(rest.len() - after.len(), len);
+            rest = after;
+        }
+        assert_eq!(rest, [0u8; 0]);
+        let remembered = alike.templates.iter().map(|template| template.bytes.len());
+        assert_eq!(remembered.max(), Some(short.len()));
+        let masks = alike.templates.iter().map(|template| template.mask.bits.capacity());
+        assert!(masks.max() <= Some(2 * MAX_MASK));
+    }
 }
