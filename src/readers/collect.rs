@@ -14,7 +14,7 @@ use crate::format::{
 };
 use crate::read::chunk_range;
 use crate::read::metadata::Metadata;
-use crate::schema::{ArrowOptions, Leaf, Mapping, Node, Physical, Projection, to_arrow};
+use crate::schema::{ArrowOptions, Leaf, Mapping, Node, Physical, Projection, refusals, to_arrow};
 
 /// The features of a file.
 pub(super) struct FileFeatures {
@@ -48,9 +48,7 @@ impl FileFeatures {
                 }
                 Err(e) => features.push(Feature::NotOurs(e.message().to_owned())),
             }
-            if let Some(reason) = hints.refusal(metadata, index) {
-                features.push(Feature::NotOurs(reason));
-            }
+            features.extend(hints.refusal(index).cloned().map(Feature::NotOurs));
             features.extend(hint.cloned().map(Feature::Hint));
             columns.push((node.path().dotted(), features));
         }
@@ -295,8 +293,8 @@ impl ReaderNames {
 struct Hints {
     /// Of each leaf, the type with the hints if it differs from that without.
     types: Vec<Option<DataType>>,
-    /// Whether some column is none that this library reads.
-    refused: bool,
+    /// Of each leaf, why this library does not read it; empty if it reads all.
+    refusals: Vec<Option<String>>,
 }
 
 impl Hints {
@@ -306,14 +304,18 @@ impl Hints {
         let read = |hints: &[_]| to_arrow(schema, hints, &all, &options);
         let (with, without) = (read(metadata.key_values()), read(&[]));
         let mut types = vec![None; schema.leaves_len()];
-        let (Ok(with), Ok(without)) = (with, without) else { return Self { types, refused: true } };
+        let (Ok(with), Ok(without)) = (with, without) else {
+            let refusals = refusals(schema).into_iter();
+            let refusals = refusals.map(|of| of.map(|error| error.message().to_owned())).collect();
+            return Self { types, refusals };
+        };
         let (with, without) = (leaf_types(&with), leaf_types(&without));
         for ((leaf, hinted), (other, plain)) in with.into_iter().zip(without) {
             if let Some(found) = types.get_mut(leaf).filter(|_| leaf == other && hinted != plain) {
                 *found = Some(hinted);
             }
         }
-        Self { types, refused: false }
+        Self { types, refusals: Vec::new() }
     }
 
     fn hinted(&self, leaf: usize) -> Option<&DataType> {
@@ -321,13 +323,8 @@ impl Hints {
     }
 
     /// Why this library does not read a column.
-    fn refusal(&self, metadata: &Metadata, leaf: usize) -> Option<String> {
-        if !self.refused {
-            return None;
-        }
-        let (one, options) = (Projection::leaves([leaf]), ArrowOptions::default());
-        let mapping = to_arrow(metadata.schema(), metadata.key_values(), &one, &options);
-        mapping.err().map(|e| e.message().to_owned())
+    fn refusal(&self, leaf: usize) -> Option<&String> {
+        self.refusals.get(leaf).and_then(Option::as_ref)
     }
 }
 
@@ -340,4 +337,82 @@ fn leaf_types(mapping: &Mapping) -> Vec<(usize, DataType)> {
         });
     }
     types
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::Reader;
+    use crate::format::*;
+    use crate::schema::HINT_KEY;
+    use crate::steps;
+
+    /// A file of columns of this type, with these encodings in each of two row groups.
+    fn file(columns: usize, r#type: Type, encodings: &[Encoding], hint: String) -> Bytes {
+        let element = |name: String| SchemaElement {
+            r#type: Some(r#type),
+            repetition_type: Some(FieldRepetitionType::Required),
+            name,
+            ..Default::default()
+        };
+        let num_children = i32::try_from(columns).ok();
+        let mut schema = vec![SchemaElement { num_children, ..Default::default() }];
+        schema.extend((0..columns).map(|i| element(format!("c{i}"))));
+        let meta = ColumnMetaData {
+            r#type,
+            encodings: encodings.to_vec(),
+            data_page_offset: 4,
+            ..Default::default()
+        };
+        let chunk = ColumnChunk { meta_data: Some(meta), ..Default::default() };
+        let row_group = RowGroup { columns: vec![chunk; columns], ..Default::default() };
+        let hint = KeyValue { key: HINT_KEY.to_owned(), value: Some(hint), ..Default::default() };
+        let footer = FileMetaData {
+            version: 1,
+            schema,
+            row_groups: vec![row_group; 2],
+            key_value_metadata: Some(vec![hint]),
+            ..Default::default()
+        };
+        let footer = footer.to_thrift();
+        let len = u32::try_from(footer.len()).unwrap().to_le_bytes();
+        [b"PAR1", &footer[..], &len, b"PAR1"].concat().into()
+    }
+
+    fn features(file: Bytes) -> FileFeatures {
+        FileFeatures::new(Reader::new(file).unwrap().metadata()).unwrap()
+    }
+
+    #[test]
+    fn each_encoding_of_a_column_is_a_feature_once() {
+        let encodings: Vec<Encoding> = (100..20_100).map(Encoding::from).collect();
+        let found = features(file(1, Type::Int32, &encodings, String::new()));
+        let [(_, of_column)] = &found.columns[..] else { panic!("one column") };
+        let mut new = Vec::new();
+        for feature in of_column {
+            if let Feature::NewEncoding(encoding) = feature {
+                new.push(*encoding);
+            }
+        }
+        assert_eq!(new, encodings);
+    }
+
+    #[test]
+    fn the_hint_is_not_read_again_for_each_refused_column() {
+        let steps = |columns| {
+            let file = file(columns, Type::from(99), &[], "A".repeat(50_000));
+            let mut refused = 0;
+            let steps = steps::taken_by(|| {
+                let is_refused = |feature: &Feature| matches!(feature, Feature::NotOurs(_));
+                let found = features(file).columns;
+                refused = found.iter().filter(|(_, of)| of.iter().any(is_refused)).count();
+            });
+            assert_eq!(refused, columns);
+            steps
+        };
+        let (few, many) = (steps(10), steps(500));
+        assert!(few > 50_000 && many < 2 * few, "{few} steps, then {many}");
+    }
 }

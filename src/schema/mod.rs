@@ -105,6 +105,6 @@ pub(crate) use shape::{Kind, Levels, Shape, element_of};
 pub(crate) use stand_in::is_empty_group;
 pub(crate) use target::{Groups, find_field};
 pub(crate) use text::leaf_type;
-pub(crate) use to_arrow::map_to_arrow;
 pub use to_arrow::to_arrow;
+pub(crate) use to_arrow::{map_to_arrow, refusals};
 pub use unite::unite;

@@ -96,6 +96,29 @@ impl Mapper<'_> {
         self.field(node, None, Outer::default())
     }
 
+    /// Maps each leaf of a top-level field as if no other was projected, in order.
+    pub(super) fn each_leaf(&self, field: Node<'_>, each: &mut impl FnMut(Result<Shape>)) {
+        self.each_leaf_below((field, field), &mut Vec::new(), each);
+    }
+
+    /// Of a node in a field; `path` leads from the field to it, by positions.
+    fn each_leaf_below(
+        &self,
+        (field, node): (Node<'_>, Node<'_>),
+        path: &mut Vec<usize>,
+        each: &mut impl FnMut(Result<Shape>),
+    ) {
+        if node.is_leaf() {
+            let inner = ProjectedChildren::path_to(path);
+            each(inner.and_then(|inner| self.field(field, inner.as_ref(), Outer::default())));
+        }
+        for (position, child) in node.children().enumerate() {
+            path.push(position);
+            self.each_leaf_below((field, child), path, each);
+            path.pop();
+        }
+    }
+
     /// Maps a node with its repetition. `inner` selects the nodes below; `None` is all.
     fn field(
         &self,

@@ -214,6 +214,13 @@ impl ProjectedChildren {
         self.list.get(*self.at.get(&position)?)?.inner.as_ref()
     }
 
+    /// The node at the end of a path alone; `None`, which is all, if the path is empty.
+    pub(super) fn path_to(path: &[usize]) -> Result<Option<Self>> {
+        let mut projected = Self::default();
+        projected.insert(path)?;
+        Ok((!path.is_empty()).then_some(projected))
+    }
+
     /// Adds the node at the end of `path`, which names positions from here.
     fn insert(&mut self, path: &[usize]) -> Result<()> {
         let Some((&position, rest)) = path.split_first() else {

@@ -6,7 +6,7 @@
 //! Trap: the levels of a node follow from the tree of the file alone. Neither a hint nor a target
 //! changes them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -77,6 +77,19 @@ pub(crate) fn map_to_arrow(
     }
     let schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
     Ok(Mapping { schema, shapes })
+}
+
+/// For each leaf, why it has no Arrow type when it is read by itself, if it has none. Hints and
+/// other keys of a file refuse nothing.
+pub(crate) fn refusals(schema: &Schema) -> Vec<Option<Error>> {
+    let options = ArrowOptions::default();
+    let (text, ids) = (HashSet::new(), HashMap::new());
+    let mapper = Mapper { options: &options, crs: CrsTexts::new(&[]), text, ids };
+    let mut found = Vec::with_capacity(schema.leaves_len());
+    for field in schema.fields() {
+        mapper.each_leaf(field, &mut |mapped| found.push(mapped.err()));
+    }
+    found
 }
 
 /// Makes strings of the leaves `texts` that are bytes by the hint.
