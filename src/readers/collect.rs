@@ -3,6 +3,8 @@
 //! Trap: `encodings` of a column chunk names the encodings of its levels, too; the counts of pages
 //! (`encoding_stats`) do not, but not all writers state them.
 
+use std::collections::HashSet;
+
 use arrow_schema::DataType;
 
 use super::feature::{EncodedAs, Feature};
@@ -157,8 +159,9 @@ fn of_chunks(
     hinted_dictionary: bool,
     out: &mut Vec<Feature>,
 ) -> Result<()> {
+    let mut known = HashSet::new();
     let mut add = |feature: Feature| {
-        if !out.contains(&feature) {
+        if known.insert(feature.key_in_chunks()) {
             out.push(feature);
         }
     };
@@ -261,8 +264,8 @@ fn of_encodings(
 /// The names of top-level columns so far.
 #[derive(Default)]
 struct ReaderNames {
-    exact: std::collections::HashSet<String>,
-    small: std::collections::HashSet<String>,
+    exact: HashSet<String>,
+    small: HashSet<String>,
     last: Option<usize>,
     found: Option<Feature>,
 }

@@ -1,6 +1,7 @@
 //! [`Feature`]: something in a file that not all readers read.
 
 use std::borrow::Cow;
+use std::mem::Discriminant;
 
 use arrow_schema::DataType;
 
@@ -106,6 +107,20 @@ pub(super) enum Feature {
     ListOfSingleField,
     /// A type of the Arrow schema that Parquet does not have.
     Hint(DataType),
+}
+
+impl Feature {
+    /// A key that is the same for the same features of the chunks of one column: which numbers
+    /// these have is all that differs.
+    pub(super) fn key_in_chunks(&self) -> (Discriminant<Self>, i32) {
+        let number = match self {
+            Self::Codec(codec) => (*codec).into(),
+            Self::NewEncoding(encoding) => (*encoding).into(),
+            Self::Encoding(of) => of.encoding.into(),
+            _ => 0,
+        };
+        (std::mem::discriminant(self), number)
+    }
 }
 
 /// An encoding, and the values that it stands for.
