@@ -7,10 +7,11 @@ use hashbrown::HashSet;
 
 use super::facts::ValueFacts;
 use super::levels::LevelFacts;
+use super::page_kinds::PageKinds;
 use super::sorting::SortedSlots;
 use super::values::ValueBlock;
 use crate::error::Result;
-use crate::format::{ColumnOrder, Encoding, GeospatialStatistics, PageType, SortingColumn};
+use crate::format::{ColumnOrder, GeospatialStatistics, SortingColumn};
 use crate::limits::{Budget, Reservation};
 use crate::memory;
 use crate::stats::bloom;
@@ -31,7 +32,7 @@ pub(crate) struct SurveyRequest {
 pub(crate) struct ChunkSurvey {
     pub(crate) pages: Vec<SurveyedPage>,
     /// How many pages there are of each type and encoding.
-    pub(crate) encodings: Vec<(PageType, Encoding, u64)>,
+    pub(crate) kinds: PageKinds,
     pub(crate) definitions: Vec<u64>,
     pub(crate) repetitions: Vec<u64>,
     pub(crate) bounds: Option<(Vec<u8>, Vec<u8>)>,
@@ -109,7 +110,7 @@ impl ChunkSurvey {
     pub(super) fn new(request: &SurveyRequest, budget: &Budget) -> Self {
         Self {
             pages: Vec::new(),
-            encodings: Vec::new(),
+            kinds: PageKinds::default(),
             definitions: Vec::new(),
             repetitions: Vec::new(),
             bounds: None,

@@ -374,14 +374,7 @@ impl ColumnCheck<'_> {
         findings: &mut Findings,
     ) {
         let Some(encoding) = encoding_of(header) else { return };
-        let known = &mut self.tally.encodings;
-        let is_it = |(r#type, of, _): &&mut (PageType, Encoding, u64)| {
-            *r#type == header.r#type && *of == encoding
-        };
-        match known.iter_mut().find(is_it) {
-            Some((.., count)) => *count += 1,
-            None => known.push((header.r#type, encoding, 1)),
-        }
+        self.tally.kinds.add(header.r#type, encoding);
         let is_dictionary = header.r#type == PageType::DictionaryPage;
         let fits = match is_dictionary {
             true => matches!(encoding, Encoding::Plain | Encoding::PlainDictionary),

@@ -9,13 +9,13 @@ use crate::check::levels::{LevelFacts, LevelShape};
 use crate::check::order::LeafOrder;
 use crate::check::page_index::{ColumnEntries, OffsetEntries};
 use crate::check::rules::ValueRule;
+use crate::check::page_kinds::PageKinds;
 use crate::check::siblings::GroupLevels;
 use crate::check::sorting::SortedSlots;
 use crate::check::survey::ChunkSurvey;
 use crate::check::values::DictionaryValues;
 use crate::error::{Error, ErrorKind, LimitKind, Result};
-use crate::format::{ColumnMetaData, Encoding, PageHeader, PageType};
-use crate::geo::GeospatialCollector;
+use crate::format::{ColumnMetaData, PageHeader};
 use crate::limits::Reservation;
 use crate::memory;
 use crate::page::{PageMemory, PageOpener};
@@ -62,7 +62,7 @@ pub(super) struct Tally {
     pub(super) rows: u64,
     /// Bytes of all pages, uncompressed, with their headers.
     pub(super) uncompressed: u64,
-    pub(super) encodings: Vec<(PageType, Encoding, u64)>,
+    pub(super) kinds: PageKinds,
     pub(super) definitions: Vec<u64>,
     pub(super) repetitions: Vec<u64>,
     /// The definition level of the last slot.
@@ -85,7 +85,7 @@ impl Tally {
             slots: 0,
             rows: 0,
             uncompressed: 0,
-            encodings: Vec::new(),
+            kinds: PageKinds::default(),
             definitions: vec![0; usize::from(shape.max_def) + 1],
             repetitions: vec![0; usize::from(shape.max_rep) + 1],
             last_definition: None,

@@ -1,5 +1,7 @@
 //! Compares what the footer states of a chunk with what all its pages were.
 
+use std::collections::HashSet;
+
 use super::state::{ColumnCheck, Tally};
 use crate::check::boxes::side_without;
 use crate::check::distinct::DistinctValues;
@@ -7,6 +9,7 @@ use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
 use crate::check::levels::Nulls;
 use crate::check::page_index::is_same;
+use crate::check::page_kinds::{WrongCount, is_data};
 use crate::check::statistics::{self, Scope, Truth};
 use crate::check::survey::ChunkSurvey;
 use crate::format::{Encoding, GeospatialStatistics, PageType};
@@ -60,8 +63,8 @@ impl ColumnCheck<'_> {
     /// The facts of the chunk, if they were asked for.
     pub(super) fn take_survey(&mut self) -> Option<ChunkSurvey> {
         let mut survey = self.survey.take()?;
-        let Tally { encodings, definitions, repetitions, facts, .. } = &self.tally;
-        survey.encodings.clone_from(encodings);
+        let Tally { kinds, definitions, repetitions, facts, .. } = &self.tally;
+        survey.kinds.clone_from(kinds);
         survey.definitions.clone_from(definitions);
         survey.repetitions.clone_from(repetitions);
         survey.bounds.clone_from(&facts.bounds);
@@ -73,7 +76,7 @@ impl ColumnCheck<'_> {
         };
         let dictionary = self.dictionary.as_ref().filter(|dictionary| dictionary.is_distinct);
         survey.distinct = dictionary
-            .filter(|_| encodings.iter().all(|of| is_indices(&of)))
+            .filter(|_| kinds.counts().iter().all(|of| is_indices(&of)))
             .map(|dictionary| dictionary.last_page.iter().filter(|page| **page > 0).count() as u64);
         survey.geospatial = self.geometries.as_ref().and_then(GeospatialCollector::finish);
         survey.sorted = self.sorted.take();
@@ -135,30 +138,25 @@ impl ColumnCheck<'_> {
     }
 
     fn check_encodings(&self, findings: &mut Findings) {
-        let found = &self.tally.encodings;
-        let listed = &self.meta.encodings;
+        // Old and new writers name dictionary pages differently.
+        let is_plain = |of: Encoding| matches!(of, Encoding::Plain | Encoding::PlainDictionary);
+        let found = self.tally.kinds.counts();
+        let listed: HashSet<Encoding> = self.meta.encodings.iter().copied().collect();
+        let has_plain = listed.iter().any(|of| is_plain(*of));
         // An empty list is as good as none.
         for (r#type, encoding, _) in found.iter().filter(|_| !listed.is_empty()) {
-            // Old and new writers name dictionary pages differently.
-            let is_same = |listed: &Encoding| {
-                let is_plain =
-                    |of: Encoding| matches!(of, Encoding::Plain | Encoding::PlainDictionary);
-                listed == encoding
-                    || (*r#type == PageType::DictionaryPage
-                        && is_plain(*listed)
-                        && is_plain(*encoding))
-            };
-            if !listed.iter().any(is_same) {
+            let is_of_dictionary = *r#type == PageType::DictionaryPage && is_plain(*encoding);
+            if !(listed.contains(encoding) || is_of_dictionary && has_plain) {
                 let text = format_args!("there are pages in {encoding}, which is not listed");
                 findings.push(Finding::new(K::EncodingUnlisted, text));
             }
         }
         let is_of_levels =
             |encoding: &Encoding| matches!(encoding, Encoding::Rle | Encoding::BitPacked);
-        let is_used = |encoding: &Encoding| {
-            *encoding == Encoding::Plain || found.iter().any(|(_, of, _)| of == encoding)
-        };
-        for encoding in listed.iter().filter(|of| !is_of_levels(of) && !is_used(of)) {
+        let used: HashSet<Encoding> = found.iter().map(|(_, encoding, _)| *encoding).collect();
+        let is_used = |encoding: &Encoding| *encoding == Encoding::Plain || used.contains(encoding);
+        let listed = self.meta.encodings.iter();
+        for encoding in listed.filter(|of| !is_of_levels(of) && !is_used(of)) {
             let text = format_args!("{encoding} is listed, and no page is in it");
             findings.push(Finding::new(K::EncodingUnused, text));
         }
@@ -170,36 +168,15 @@ impl ColumnCheck<'_> {
         else {
             return;
         };
-        let mut kinds: Vec<(PageType, Encoding)> =
-            found.iter().map(|(r#type, encoding, _)| (*r#type, *encoding)).collect();
-        for stats in stated {
-            if !kinds.contains(&(stats.page_type, stats.encoding)) {
-                kinds.push((stats.page_type, stats.encoding));
+        for wrong in self.tally.kinds.wrong_counts(stated) {
+            let WrongCount { kind: (r#type, encoding), stated, found, is_right_in_all } = wrong;
+            if !is_right_in_all {
+                let name = format!("the count of {type} in {encoding}");
+                findings.push(Finding::lie(K::EncodingStatsWrong, &name, stated, found));
+            } else if !findings.has(K::EncodingStatsPageType) {
+                let text = format_args!("{stated} pages are {type} in {encoding}, not {found}");
+                findings.push(Finding::new(K::EncodingStatsPageType, text));
             }
-        }
-        let counts = |fits: &dyn Fn(PageType, Encoding) -> bool| {
-            let of_found = found.iter().filter(|(r#type, encoding, _)| fits(*r#type, *encoding));
-            let same = stated.iter().filter(|stats| fits(stats.page_type, stats.encoding));
-            let sum: i64 = same.map(|stats| i64::from(stats.count)).sum();
-            (sum, of_found.map(|(.., count)| count).sum::<u64>())
-        };
-        for (r#type, encoding) in kinds {
-            let (sum, count) = counts(&|t, e| (t, e) == (r#type, encoding));
-            if u64::try_from(sum) == Ok(count) || sum < 0 {
-                continue;
-            }
-            // Arrow C++ counts all data pages as those of version 1.
-            let is_any = |t, e| is_data(t) && e == encoding;
-            let (all, all_found) = counts(&is_any);
-            if is_data(r#type) && u64::try_from(all) == Ok(all_found) {
-                if !findings.has(K::EncodingStatsPageType) {
-                    let text = format_args!("{sum} pages are {type} in {encoding}, not {count}");
-                    findings.push(Finding::new(K::EncodingStatsPageType, text));
-                }
-                continue;
-            }
-            let name = format!("the count of {type} in {encoding}");
-            findings.push(Finding::lie(K::EncodingStatsWrong, &name, sum, count));
         }
     }
 
@@ -245,8 +222,4 @@ impl ColumnCheck<'_> {
             findings.push(Finding::new(K::ChunkGeometryTypeMissing, text));
         }
     }
-}
-
-fn is_data(r#type: PageType) -> bool {
-    matches!(r#type, PageType::DataPage | PageType::DataPageV2)
 }

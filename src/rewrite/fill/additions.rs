@@ -53,7 +53,7 @@ impl ChunkAdditions {
         tally: &mut PartTally,
     ) -> Result<()> {
         if gaps.encoding_stats {
-            self.set_encoding_stats(&survey.encodings, tally)?;
+            self.set_encoding_stats(survey.kinds.counts(), tally)?;
         }
         let replaces = gaps.replaces_bounds;
         if gaps.statistics || replaces {

@@ -1,16 +1,16 @@
 //! [`HeaderTally`]: what the page headers of a chunk tell, without its values.
 
 use super::gaps::LeafTarget;
-use crate::check::VisitedPage;
+use crate::check::{PageKinds, VisitedPage};
 use crate::error::Result;
-use crate::format::{Encoding, PageHeader, PageType};
+use crate::format::{PageHeader, PageType};
 use crate::stats::page_index::PageStatistics;
 use crate::thrift::Write;
 
 /// The pages of a chunk, by their headers.
 #[derive(Default)]
 pub(super) struct HeaderTally {
-    pub(super) encodings: Vec<(PageType, Encoding, u64)>,
+    pub(super) kinds: PageKinds,
     /// Offset, length and first row of each data page.
     pub(super) pages: Vec<(u64, u64, u64)>,
     pub(super) rows: u64,
@@ -32,11 +32,7 @@ impl HeaderTally {
     ) -> Result<()> {
         let r#type = page.header.r#type;
         if let Some(encoding) = page.encoding() {
-            let known = self.encodings.iter_mut().find(|(t, e, _)| (*t, *e) == (r#type, encoding));
-            match known {
-                Some((.., count)) => *count += 1,
-                None => self.encodings.push((r#type, encoding, 1)),
-            }
+            self.kinds.add(r#type, encoding);
         }
         if checksums && page.header.crc.is_none() {
             let grown = header_with_checksum(&page.header, &page.body)?.len();

@@ -338,7 +338,7 @@ impl<'a> Planner<'a> {
             found.add(&page, target, gaps.checksums)
         })?;
         if gaps.encoding_stats {
-            out.additions.set_encoding_stats(&found.encodings, &mut out.tally)?;
+            out.additions.set_encoding_stats(found.kinds.counts(), &mut out.tally)?;
         }
         if gaps.checksums && found.unchecked > 0 {
             out.tally.add(FillPart::Checksums, found.unchecked, found.growth);
