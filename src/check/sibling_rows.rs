@@ -2,7 +2,8 @@
 //! it is in.
 //!
 //! Used by `checker` when all chunks of a row group are known. Trap: of the levels only a hash is
-//! kept, so that the leaves that differ are read again, for the row.
+//! kept, so that the leaves that differ are read again, for the row, and those that they differ
+//! from, once for all of a group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -46,6 +47,7 @@ pub(super) fn compare(
         let most =
             counts.iter().max_by_key(|(_, (count, first))| (*count, std::cmp::Reverse(*first)));
         let Some((&expected, &(_, model))) = most else { continue };
+        let mut of_model = None;
         for (leaf, digest) in of_group {
             if digest == expected || !broken.insert(leaf) {
                 continue;
@@ -67,7 +69,12 @@ pub(super) fn compare(
                 ),
             };
             // What cannot be read again was reported.
-            let row = first_difference(file, row_group, group, (leaf, model)).ok().flatten();
+            let of_model =
+                of_model.get_or_insert_with(|| levels_of(file, row_group, group, model).ok());
+            let row = of_model.as_ref().and_then(|(of_model, _memory)| {
+                let (of_leaf, _memory) = levels_of(file, row_group, group, leaf).ok()?;
+                of_leaf.first_difference(of_model)
+            });
             let row = row.map(|row| format!("; they differ first in row {row} of the row group"));
             let text = text + &row.unwrap_or_default();
             let finding = Finding::new(K::SiblingLevelsDiffer, text);
@@ -86,18 +93,6 @@ fn group_of(file: &FileContext, leaves: Range<usize>) -> Option<Node<'_>> {
         node = at.parent();
     }
     None
-}
-
-/// The first row in which two leaves differ about a group. Both are read again.
-fn first_difference(
-    file: &FileContext,
-    row_group: usize,
-    group: Node<'_>,
-    (leaf, model): (usize, usize),
-) -> Result<Option<u64>> {
-    let (of_leaf, _memory) = levels_of(file, row_group, group, leaf)?;
-    let (of_model, _memory) = levels_of(file, row_group, group, model)?;
-    Ok(of_leaf.first_difference(&of_model))
 }
 
 /// Reads the levels of a leaf, as far as they are about a group; with their memory.
@@ -125,8 +120,11 @@ fn levels_of(
     while found < slots && !walk.is_done() {
         let position = PagePosition { is_first, data_pages };
         let page = walk.next_page(opener.context(), position)?;
+        let body_len = page.body.len();
         let body = opener.open_verified(&page.stored.header, page.body, page.stored.body)?;
         if let Some(Page::Data(page)) = body {
+            // As when the chunk was checked.
+            file.expand(page.slots as u64 / 64, body_len)?;
             count(&page, &shape, None, std::slice::from_mut(&mut levels))?;
             found += page.slots as u64;
             data_pages += 1;

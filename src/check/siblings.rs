@@ -130,7 +130,8 @@ impl GroupLevels {
         let begins = |of: &Self, slot: u64| {
             slot < of.slots && (of.max_rep == 0 || of.bit(0, slot) == Some(false))
         };
-        let rows = (0..slot).filter(|slot| begins(self, *slot)).count() as u64;
+        let continued = if self.max_rep == 0 { 0 } else { self.ones_before(0, slot) };
+        let rows = slot - continued;
         // Where one begins a row and the other goes on with a list, the lists are of the row
         // before.
         let begin = begins(self, slot) && begins(other, slot);
@@ -159,6 +160,15 @@ impl GroupLevels {
         let plane = self.planes.get(plane)?;
         let at = usize::try_from(slot / 64).ok()?;
         Some(plane.words.get(at).copied().unwrap_or(plane.word) >> (slot % 64) & 1 == 1)
+    }
+
+    /// How many slots before this one have at least the level of a plane.
+    fn ones_before(&self, plane: usize, slot: u64) -> u64 {
+        let Some(plane) = self.planes.get(plane) else { return 0 };
+        let at = usize::try_from(slot / 64).unwrap_or(usize::MAX);
+        let whole = plane.words.iter().take(at).map(|word| u64::from(word.count_ones()));
+        let last = plane.words.get(at).copied().unwrap_or(plane.word);
+        whole.sum::<u64>() + u64::from((last & ((1 << (slot % 64)) - 1)).count_ones())
     }
 }
 

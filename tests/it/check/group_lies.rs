@@ -8,7 +8,7 @@ use std::sync::Arc;
 use marquetry::arrow_array::*;
 use marquetry::arrow_buffer::OffsetBuffer;
 use marquetry::arrow_schema::{DataType, Field, Fields, Schema};
-use marquetry::check::{CheckLevel, Finding, Severity};
+use marquetry::check::{CheckLevel, Checker, Finding, Severity};
 use marquetry::format::{Encoding, FieldRepetitionType, Type};
 use marquetry::schema::{FILE, LOGICAL_TYPE_KEY};
 use marquetry::{PageVersion, WriteOptions};
@@ -286,4 +286,37 @@ fn columns_that_contradict_their_siblings_are_found() {
         is_found([x, other, y], "y", "g.list.x");
         is_found([other, x, y], "x", "g.list.y");
     }
+}
+
+#[test]
+fn leaves_that_differ_are_compared_with_one_that_is_read_once() {
+    // optional group g { optional int x; optional int y0, ... }, each null in another row.
+    const LEAVES: u32 = 30;
+    let chunk = |def: &[u32]| {
+        let values = vec![7; def.iter().filter(|level| **level == 2).count()];
+        let body = [levels_v1(def, 2), ints(&values)].concat();
+        Chunk::new(Type::Int32, def.len(), &[v1(def.len(), Encoding::Plain, &body)])
+    };
+    let rows = 1_000;
+    let mut schema = vec![group("g", FieldRepetitionType::Optional, 1 + LEAVES as i32)];
+    schema.push(leaf("x", Type::Int32, FieldRepetitionType::Optional));
+    let mut chunks = vec![chunk(&vec![2; rows])];
+    chunks[0].meta.path_in_schema = vec!["g".into(), "x".into()];
+    for at in 0..LEAVES {
+        let name = format!("y{at}");
+        schema.push(leaf(&name, Type::Int32, FieldRepetitionType::Optional));
+        let mut def = vec![1; rows];
+        def[at as usize] = 0;
+        let mut chunk = chunk(&def);
+        chunk.meta.path_in_schema = vec!["g".into(), name];
+        chunks.push(chunk);
+    }
+    let stored: u64 = chunks.iter().map(|chunk| chunk.bytes.len() as u64).sum();
+    let file = bytes::Bytes::from(file(schema, rows as i64, chunks));
+    let mut found = Vec::new();
+    let report = Checker::new(file).run(|finding| found.push(finding)).unwrap();
+    let differ = found.iter().filter(|finding| line(finding).starts_with("sibling-levels-differ"));
+    let differ = differ.count() as u64 + report.left_out;
+    assert_eq!(differ, u64::from(LEAVES));
+    assert!(report.bytes_read <= 2 * stored, "{} of {stored} bytes", report.bytes_read);
 }
