@@ -11,13 +11,14 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-use super::boxes::side_without;
+use super::boxes::BoxedGeometries;
 use super::context::FileContext;
 use super::finding::{CheckLevel, Finding, Findings};
 use super::kind::FindingKind as K;
 use crate::error::{ErrorKind, Result};
 use crate::format::BoundingBox;
 use crate::geo::{
+use crate::geo::gap::{gap, least_x_between};
     Edges, GeoColumn, GeoCovering, GeoEncoding, GeoMetadata, GeospatialCollector, type_name,
 };
 use crate::read::Metadata;
@@ -155,13 +156,10 @@ pub(super) fn check_rows(
     if file.level < CheckLevel::Values {
         return Ok(());
     }
-    let mut rows = GeometryRows {
-        column: &geometries.column,
-        collector: GeospatialCollector::new(match geometries.column.has_geodesic_edges() {
-            true => Edges::Geodesic,
-            false => Edges::Planar,
-        }),
-        wrong_box: None,
+    let column = &geometries.column;
+    let edges = match column.has_geodesic_edges() {
+        true => Edges::Geodesic,
+        false => Edges::Planar,
     };
     let mut place = |finding: Finding| {
         findings.push(finding.with_row_group(row_group).with_column(&geometries.name));
@@ -173,6 +171,8 @@ pub(super) fn check_rows(
             place(Finding::new(K::NotChecked, error.message()).with_page(error.at().page));
             return Ok(());
         }
+    let all = BoxedGeometries::new(edges, column.bbox.as_ref());
+    let mut rows = GeometryRows { column, all, wrong_box: None };
     }
     rows.compare(&mut place);
     Ok(())
@@ -181,7 +181,7 @@ pub(super) fn check_rows(
 /// The geometries of a row group, as far as they were read.
 struct GeometryRows<'a> {
     column: &'a GeoColumn,
-    collector: GeospatialCollector,
+    all: BoxedGeometries,
     /// The first row whose box in the covering is not one of its geometry.
     wrong_box: Option<(usize, &'static str)>,
 }
@@ -220,12 +220,13 @@ impl GeometryRows<'_> {
                 let mut one = GeospatialCollector::new(Edges::Planar);
                 // That it is no WKB was reported.
                 one.push(value).ok()?;
-                self.collector.push(value).ok()?;
+                self.all.push(value).ok()?;
                 one.finish()
             });
             let Some(boxes) = boxes.filter(|_| self.wrong_box.is_none()) else { continue };
             let bbox = found.map(|found| found.and_then(|found| found.bbox));
-            self.wrong_box = boxes.fault(row, bbox.as_ref()).map(|why| (first + row, why));
+            let fault = boxes.fault(row, value.unwrap_or_default(), bbox.as_ref());
+            self.wrong_box = fault.map(|why| (first + row, why));
         }
         Ok(())
     }
@@ -235,9 +236,9 @@ impl GeometryRows<'_> {
             let text = format_args!("row {row} of the row group: {why}");
             place(Finding::new(K::GeoCoveringWrong, text));
         }
-        let Some(found) = self.collector.finish() else { return };
+        let Some(found) = self.all.finish() else { return };
         if let (Some(stated), Some(found)) = (&self.column.bbox, &found.bbox)
-            && let Some((name, stated, found)) = side_without(stated, found)
+            && let Some((name, stated, found)) = self.all.side_without(stated, found)
         {
             let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
             place(Finding::lie(K::GeoBoxTooSmall, name, stated, found));
@@ -285,9 +286,14 @@ impl Boxes {
         }
     }
 
-    /// A fault of the box of a row, if it has one. `bbox` is `None` without a geometry, and
-    /// `Some(None)` of an empty one.
-    fn fault(&self, row: usize, bbox: Option<&Option<BoundingBox>>) -> Option<&'static str> {
+    /// A fault of the box of a row, if it has one. `bbox` is that of the geometry in `wkb`: `None`
+    /// without a geometry, and `Some(None)` of an empty one.
+    fn fault(
+        &self,
+        row: usize,
+        wkb: &[u8],
+        bbox: Option<&Option<BoundingBox>>,
+    ) -> Option<&'static str> {
         let Some(bbox) = bbox else {
             // Some writers have a box of NaNs there, which says nothing.
             let is_number = |side| self.side(side, row).is_some_and(|side| !side.is_nan());
@@ -302,10 +308,10 @@ impl Boxes {
         let [Some(left), Some(bottom), Some(right), Some(top)] = sides else {
             return Some("a side of the box is null");
         };
-        let is_inside_x = match left > right {
+        let is_inside_x = match gap(left, right) {
             // Of a box that crosses the antimeridian.
-            true => true,
-            false => left <= *xmin && *xmax <= right,
+            Some(gap) => !matches!(least_x_between(wkb, gap), Ok(Some(_))),
+            None => left <= *xmin && *xmax <= right,
         };
         let is_inside = is_inside_x && bottom <= *ymin && *ymax <= top;
         (!is_inside).then_some("the geometry is not inside its box")

@@ -33,6 +33,8 @@
 mod wkb;
 mod wkt;
 mod bbox;
+#[cfg(feature = "check")]
+pub(crate) mod gap;
 mod rectangle;
 mod options;
 mod covering;

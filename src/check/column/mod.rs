@@ -20,6 +20,7 @@ use bytes::Bytes;
 pub(super) use self::headers::statistics_of;
 pub(crate) use self::headers::{check_header, encoding_fits, encoding_of};
 use self::state::{ChunkPlace, ColumnCheck, PageNumber, Tally, is_passed_on};
+use crate::check::boxes::BoxedGeometries;
 use crate::check::chunk_metadata::{ChunkFooter, range_of};
 use crate::check::context::FileContext;
 use crate::check::distinct::DistinctValues;
@@ -240,8 +241,11 @@ impl ColumnCheck<'_> {
         if stated.is_some_and(|stated| stated.distinct_count.is_some()) {
             self.distinct = Some(DistinctValues::new(&file.budget));
         }
-        if self.meta.geospatial_statistics.is_some() || request.is_some() {
-            self.geometries = Edges::for_leaf(&place.leaf).map(GeospatialCollector::new);
+        let stated = self.meta.geospatial_statistics.as_ref();
+        if stated.is_some() || request.is_some() {
+            let bbox = stated.and_then(|stated| stated.bbox.as_ref());
+            let edges = Edges::for_leaf(&place.leaf);
+            self.geometries = edges.map(|edges| BoxedGeometries::new(edges, bbox));
         }
         let groups = &file.footer.index().head().row_groups;
         let sorting = groups.get(place.row_group).and_then(|group| group.sorting_columns.as_ref());

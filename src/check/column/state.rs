@@ -1,5 +1,6 @@
 //! [`ColumnCheck`]: the state of the check of a column chunk.
 
+use crate::check::boxes::BoxedGeometries;
 use crate::check::context::FileContext;
 use crate::check::distinct::DistinctValues;
 use crate::check::facts::ValueFacts;
@@ -8,8 +9,8 @@ use crate::check::finding::Finding;
 use crate::check::levels::{LevelFacts, LevelShape};
 use crate::check::order::LeafOrder;
 use crate::check::page_index::{ColumnEntries, OffsetEntries};
-use crate::check::rules::ValueRule;
 use crate::check::page_kinds::PageKinds;
+use crate::check::rules::ValueRule;
 use crate::check::siblings::GroupLevels;
 use crate::check::sorting::SortedSlots;
 use crate::check::survey::ChunkSurvey;
@@ -46,7 +47,7 @@ pub(super) struct ColumnCheck<'f> {
     pub(super) previous: Option<Vec<u8>>,
     pub(super) filter: Option<FilterCheck>,
     pub(super) distinct: Option<DistinctValues>,
-    pub(super) geometries: Option<GeospatialCollector>,
+    pub(super) geometries: Option<BoxedGeometries>,
     pub(super) sorted: Option<SortedSlots>,
     pub(super) survey: Option<ChunkSurvey>,
     /// The groups around the leaf, by its levels.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::state::{ColumnCheck, Tally};
-use crate::check::boxes::side_without;
+use crate::check::boxes::BoxedGeometries;
 use crate::check::distinct::DistinctValues;
 use crate::check::finding::{CheckLevel, Finding, Findings};
 use crate::check::kind::FindingKind as K;
@@ -13,7 +13,6 @@ use crate::check::page_kinds::{WrongCount, is_data};
 use crate::check::statistics::{self, Scope, Truth};
 use crate::check::survey::ChunkSurvey;
 use crate::format::{Encoding, GeospatialStatistics, PageType};
-use crate::geo::GeospatialCollector;
 
 impl ColumnCheck<'_> {
     /// Compares what the footer states of the chunk with what its pages were.
@@ -78,7 +77,7 @@ impl ColumnCheck<'_> {
         survey.distinct = dictionary
             .filter(|_| kinds.counts().iter().all(|of| is_indices(&of)))
             .map(|dictionary| dictionary.last_page.iter().filter(|page| **page > 0).count() as u64);
-        survey.geospatial = self.geometries.as_ref().and_then(GeospatialCollector::finish);
+        survey.geospatial = self.geometries.as_ref().and_then(BoxedGeometries::finish);
         survey.sorted = self.sorted.take();
         Some(survey)
     }
@@ -207,10 +206,11 @@ impl ColumnCheck<'_> {
     }
 
     fn check_geometries(&self, findings: &mut Findings) {
-        let found = self.geometries.as_ref().and_then(GeospatialCollector::finish);
-        let (Some(stated), Some(found)) = (&self.meta.geospatial_statistics, found) else { return };
+        let Some(geometries) = &self.geometries else { return };
+        let (stated, found) = (&self.meta.geospatial_statistics, geometries.finish());
+        let (Some(stated), Some(found)) = (stated, found) else { return };
         if let (Some(stated), Some(found)) = (&stated.bbox, &found.bbox)
-            && let Some((name, stated, found)) = side_without(stated, found)
+            && let Some((name, stated, found)) = geometries.side_without(stated, found)
         {
             let (stated, found) = (format!("{stated:?}"), format!("{found:?}"));
             findings.push(Finding::lie(K::ChunkBoxTooSmall, name, stated, found));

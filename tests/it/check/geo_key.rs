@@ -66,6 +66,15 @@ fn each_lie_of_the_key_is_found() {
         ("19.0,3.0]", "18.5,3.0]", "geo-box-too-small g1 geom"),
         ("[0.0,-3.0", "[0.0,-2.5", "geo-box-too-small g0 geom geo-box-too-small g1 geom"),
         (",\"LineString\"]", "]", "geo-type-missing g1 geom"),
+        // Boxes around the antimeridian: between xmax and xmin there may be no x.
+        ("[0.0,-3.0,19.0,", "[0.9,-3.0,0.1,", ""),
+        ("[0.0,-3.0,19.0,", "[9.0,-3.0,8.0,", ""),
+        ("[0.0,-3.0,19.0,", "[13.75,-3.0,13.25,", "geo-box-too-small g1 geom"),
+        (
+            "[0.0,-3.0,19.0,",
+            "[15.0,-3.0,5.0,",
+            "geo-box-too-small g0 geom geo-box-too-small g1 geom",
+        ),
     ] {
         let changed = key.replacen(old, new, 1);
         assert_ne!(changed, key);

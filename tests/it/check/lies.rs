@@ -732,6 +732,12 @@ const TRUTH: &[Lie] = &[
         let geom = column(meta, 1, GEOM).geospatial_statistics.as_mut().unwrap();
         geom.bbox.as_mut().unwrap().ymin += 1.0;
     }),
+    // A box around the antimeridian, without what lies between its sides.
+    meta(Truth, "chunk-box-too-small g1 geom", |meta| {
+        let geom = column(meta, 1, GEOM).geospatial_statistics.as_mut().unwrap();
+        let bbox = geom.bbox.as_mut().unwrap();
+        (bbox.xmin, bbox.xmax) = (bbox.xmax, bbox.xmin);
+    }),
     meta(Truth, "chunk-geometry-type-missing g1 geom", |meta| {
         let geom = column(meta, 1, GEOM).geospatial_statistics.as_mut().unwrap();
         geom.geospatial_types = Some(vec![2]);
