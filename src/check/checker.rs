@@ -272,7 +272,7 @@ impl Checker {
                     sibling_rows::compare(file, row_group, &shared, &mut broken, &mut findings);
                     check_groups(file, row_group, &groups, &broken, &mut findings)?;
                     for column in geometries {
-                        if !column.leaves.iter().any(|leaf| broken.contains(leaf)) {
+                        if !column.leaves().any(|leaf| broken.contains(&leaf)) {
                             geo_key::check_rows(file, row_group, column, &mut findings)?;
                         }
                     }
@@ -298,14 +298,14 @@ impl Checker {
 fn check_groups(
     file: &FileContext,
     row_group: usize,
-    groups: &[groups::ValueGroup],
+    fields: &[groups::ValueField],
     broken: &BTreeSet<usize>,
     findings: &mut Findings,
 ) -> Result<()> {
-    for group in groups.iter().filter(|_| file.level >= CheckLevel::Values) {
+    for field in fields.iter().filter(|_| file.level >= CheckLevel::Values) {
         // What is wrong with a column was reported.
-        if !group.leaves.clone().any(|leaf| broken.contains(&leaf)) {
-            groups::check(file, row_group, group, findings)?;
+        if broken.range(field.leaves.clone()).next().is_none() {
+            groups::check(file, row_group, field, findings)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! Spec: GeoParquet 1.1, "Metadata". Geometries and their boxes are read once more, as rows.
 //! Trap: the sides of boxes that are FLOAT are rounded; one step beside is not a lie.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,8 +18,8 @@ use super::finding::{CheckLevel, Finding, Findings};
 use super::kind::FindingKind as K;
 use crate::error::{ErrorKind, Result};
 use crate::format::BoundingBox;
-use crate::geo::{
 use crate::geo::gap::{gap, least_x_between};
+use crate::geo::{
     Edges, GeoColumn, GeoCovering, GeoEncoding, GeoMetadata, GeospatialCollector, type_name,
 };
 use crate::read::Metadata;
@@ -29,11 +30,16 @@ use crate::schema::{Leaf, Node, Physical, Projection, Repetition, Schema};
 pub(super) struct GeometryColumn {
     name: Arc<str>,
     column: GeoColumn,
-    field: usize,
-    /// The top-level struct of boxes, if the column has a covering.
-    covering: Option<usize>,
-    /// The leaves of both.
-    pub(super) leaves: Vec<usize>,
+    leaf: usize,
+    /// The leaves of the sides of the boxes, if the column has a covering.
+    sides: Option<[usize; 4]>,
+}
+
+impl GeometryColumn {
+    /// The leaves that are read.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.leaf).chain(self.sides.into_iter().flatten())
+    }
 }
 
 /// Checks the key against the schema. Returns the columns whose values can be compared with it.
@@ -51,14 +57,17 @@ pub(super) fn check_key(file: &FileContext, findings: &mut Findings) -> Vec<Geom
         findings.push(Finding::new(K::GeoKeyInvalid, text));
     }
     let schema = file.footer.schema();
+    let mut fields = HashMap::new();
+    for field in schema.fields() {
+        fields.entry(field.name()).or_insert(field);
+    }
     let mut found = Vec::new();
     for (name, column) in geo.columns {
         let name: Arc<str> = name.into();
         let mut invalid = |text: String| {
             findings.push(Finding::new(K::GeoKeyInvalid, text).with_column(&name));
         };
-        let field = schema.fields().enumerate().find(|(_, field)| *field.name() == *name);
-        let Some((field, node)) = field else {
+        let Some(&node) = fields.get(&*name) else {
             invalid("the file has no such top-level column".to_owned());
             continue;
         };
@@ -70,13 +79,11 @@ pub(super) fn check_key(file: &FileContext, findings: &mut Findings) -> Vec<Geom
             invalid("well-known binary is BYTE_ARRAY, one value a row".to_owned());
             continue;
         }
-        let covering = column.covering.as_ref().and_then(|covering| {
-            let found = covering_field(schema, covering, node);
+        let sides = column.covering.as_ref().and_then(|covering| {
+            let found = covering_sides(schema, &fields, covering, node);
             found.map_err(|text| invalid(format!("covering: {text}"))).ok()
         });
-        let mut leaves: Vec<usize> = node.leaves().collect();
-        leaves.extend(covering.and_then(|at| schema.field(at)).into_iter().flat_map(Node::leaves));
-        found.push(GeometryColumn { name, column, field, covering, leaves });
+        found.push(GeometryColumn { name, column, leaf: node.leaves().start, sides });
     }
     found
 }
@@ -106,18 +113,19 @@ fn is_repeated(node: Node<'_>) -> bool {
     matches!(node.repetition(), Ok(Repetition::Repeated))
 }
 
-/// The top-level struct that is a covering, or why it cannot be one.
-fn covering_field(
+/// The leaves of the top-level struct that is a covering, or why it cannot be one. `fields` are the
+/// top-level columns by their names.
+fn covering_sides(
     schema: &Schema,
+    fields: &HashMap<&str, Node<'_>>,
     covering: &GeoCovering,
     geometries: Node<'_>,
-) -> std::result::Result<usize, String> {
+) -> std::result::Result<[usize; 4], String> {
     let name = covering.xmin.first().map_or("", String::as_str);
     if *covering != GeoCovering::of_struct(name) {
         return Err("its paths are not xmin, ymin, xmax and ymax of one column".to_owned());
     }
-    let field = schema.fields().enumerate().find(|(_, field)| field.name() == name);
-    let Some((at, node)) = field else {
+    let Some(&node) = fields.get(name) else {
         return Err(format!("the file has no top-level column {name:?}"));
     };
     let leaf = |side: &str| -> Option<Leaf> {
@@ -127,20 +135,22 @@ fn covering_field(
     let sides = ["xmin", "ymin", "xmax", "ymax"].map(leaf);
     let first = sides.iter().flatten().map(|leaf| leaf.physical).next();
     let is_number = matches!(first, Some(Physical::Float | Physical::Double));
-    let fits = |leaf: &Option<Leaf>| {
-        leaf.as_ref().is_some_and(|leaf| Some(leaf.physical) == first && leaf.max_rep == 0)
+    let fits = |leaf: Option<Leaf>| {
+        leaf.filter(|leaf| Some(leaf.physical) == first && leaf.max_rep == 0).map(|leaf| leaf.index)
     };
-    if !is_number || !sides.iter().all(fits) {
+    let [Some(xmin), Some(ymin), Some(xmax), Some(ymax)] =
+        sides.map(fits).map(|leaf| leaf.filter(|_| is_number))
+    else {
         return Err(format!(
             "column {name:?} has no xmin, ymin, xmax and ymax, all FLOAT or DOUBLE"
         ));
-    }
+    };
     if node.repetition().ok() != geometries.repetition().ok() {
         return Err(format!(
             "column {name:?} is optional, or required, where the geometries are not"
         ));
     }
-    Ok(at)
+    Ok([xmin, ymin, xmax, ymax])
 }
 
 /// Compares the values of a column in a row group with what the key says.
@@ -161,6 +171,8 @@ pub(super) fn check_rows(
         true => Edges::Geodesic,
         false => Edges::Planar,
     };
+    let all = BoxedGeometries::new(edges, column.bbox.as_ref());
+    let mut rows = GeometryRows { column, all, wrong_box: None };
     let mut place = |finding: Finding| {
         findings.push(finding.with_row_group(row_group).with_column(&geometries.name));
     };
@@ -171,8 +183,6 @@ pub(super) fn check_rows(
             place(Finding::new(K::NotChecked, error.message()).with_page(error.at().page));
             return Ok(());
         }
-    let all = BoxedGeometries::new(edges, column.bbox.as_ref());
-    let mut rows = GeometryRows { column, all, wrong_box: None };
     }
     rows.compare(&mut place);
     Ok(())
@@ -196,8 +206,7 @@ impl GeometryRows<'_> {
         let metadata = Metadata::new(file.footer.clone(), file.file_len);
         let reader = Reader::with_metadata(file.source.clone(), metadata)?;
         let mut options = reader.read_options().clone();
-        let fields = std::iter::once(geometries.field).chain(geometries.covering);
-        options.projection = Projection::fields(fields);
+        options.projection = Projection::leaves(geometries.leaves());
         options.limits = file.limits.clone();
         options.arrow = options.arrow.with_hint(false);
         let reader = reader.options(options).threads(1);
@@ -205,7 +214,8 @@ impl GeometryRows<'_> {
         for batch in reader.row_groups([row_group])?.batches()? {
             let batch = batch?;
             // Fields come in the order of the file.
-            let of_covering = geometries.covering.map(|at| usize::from(at > geometries.field));
+            let of_covering =
+                geometries.sides.map(|[xmin, ..]| usize::from(xmin > geometries.leaf));
             let values = batch.column(of_covering.map_or(0, |at| 1 - at));
             self.batch(first, values, of_covering.map(|at| Boxes::new(&batch, at)).as_ref())?;
             first += batch.num_rows();

@@ -11,9 +11,10 @@ use marquetry::arrow_schema::{DataType, Field, Fields, Schema};
 use marquetry::check::{CheckLevel, Checker, Finding, Severity};
 use marquetry::format::{Encoding, FieldRepetitionType, Type};
 use marquetry::schema::{FILE, LOGICAL_TYPE_KEY};
-use marquetry::{PageVersion, WriteOptions};
+use marquetry::{PageVersion, Threads, WriteOptions};
 
 use super::model::{findings, line, written};
+use crate::metadata::kept::{Watched, total};
 use crate::support::{Chunk, file, group, ints, leaf, levels_v1, v1};
 
 const VARIANT: &str = "arrow.parquet.variant";
@@ -319,4 +320,46 @@ fn leaves_that_differ_are_compared_with_one_that_is_read_once() {
     let differ = differ.count() as u64 + report.left_out;
     assert_eq!(differ, u64::from(LEAVES));
     assert!(report.bytes_read <= 2 * stored, "{} of {stored} bytes", report.bytes_read);
+}
+
+#[test]
+fn a_field_is_read_once_for_all_groups_in_it() {
+    const GROUPS: usize = 20;
+    // In all but the first, one row has a value of no type.
+    let group = |at: usize| {
+        let values: Vec<&[u8]> = (0..GROUPS)
+            .map(|row| if at > 0 && row == at { &[0x18, 1][..] } else { SEVEN })
+            .collect();
+        Arc::new(fields_of(vec![
+            ("metadata", binary([NAMES; GROUPS].map(Some))),
+            ("value", binary(values.into_iter().map(Some))),
+        ]))
+    };
+    let mark = HashMap::from(
+        [("ARROW:extension:name", VARIANT), ("ARROW:extension:metadata", "")]
+            .map(|(key, mark)| (key.to_owned(), mark.to_owned())),
+    );
+    let columns: Vec<(Field, ArrayRef)> = (0..GROUPS)
+        .map(|at| {
+            let array = group(at);
+            let field = Field::new(format!("v{at:02}"), array.data_type().clone(), false);
+            (field.with_metadata(mark.clone()), array as ArrayRef)
+        })
+        .collect();
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let array = Arc::new(StructArray::new(fields.into(), arrays, None));
+    let file = one_column("s", "none", "", array);
+    let len = file.len() as u64;
+    let source = Watched::new(&file.into());
+    let mut found = Vec::new();
+    let checker =
+        Checker::new(source.clone()).level(CheckLevel::Values).threads(Threads::Exactly(1));
+    checker.run(|finding| found.push(format!("{} {}", line(&finding), finding.message))).unwrap();
+    assert_eq!(found.len(), GROUPS - 1, "{found:?}");
+    for (at, found) in (1..).zip(&found) {
+        let expected = format!("variant-invalid g0 s.v{at:02} row {at} of the row group: ");
+        assert!(found.starts_with(&expected), "{found}");
+    }
+    let read = total(&source.take());
+    assert!(read < 4 * len, "{read} of {len} bytes");
 }

@@ -34,19 +34,19 @@ fn wide(columns: usize) -> Bytes {
 
 /// A source that records which ranges are read.
 #[derive(Clone)]
-struct Watched {
+pub struct Watched {
     bytes: Bytes,
     read: Arc<Mutex<Vec<Range<u64>>>>,
     in_memory: bool,
 }
 
 impl Watched {
-    fn new(bytes: &Bytes) -> Self {
+    pub fn new(bytes: &Bytes) -> Self {
         Self { bytes: bytes.clone(), read: Arc::default(), in_memory: false }
     }
 
     /// The ranges that were read since the last call.
-    fn take(&self) -> Vec<Range<u64>> {
+    pub fn take(&self) -> Vec<Range<u64>> {
         std::mem::take(&mut self.read.lock().expect("a lock"))
     }
 }
@@ -66,7 +66,7 @@ impl Source for Watched {
     }
 }
 
-fn total(ranges: &[Range<u64>]) -> u64 {
+pub fn total(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 

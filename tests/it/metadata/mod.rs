@@ -1,5 +1,5 @@
 //! Tests of metadata without rows: cached metadata and statistics as arrays.
 
 mod chunk_parts;
-mod kept;
+pub mod kept;
 mod statistics;
