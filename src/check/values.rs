@@ -318,7 +318,7 @@ pub(super) struct DictionaryValues {
     spans: Vec<ValueSpan>,
     n: usize,
     physical: Physical,
-    _memory: Reservation,
+    memory: Reservation,
 }
 
 impl DictionaryValues {
@@ -329,7 +329,8 @@ impl DictionaryValues {
     pub(super) fn new(physical: Physical, bytes: Bytes, n: usize, budget: &Budget) -> Result<Self> {
         let (mut words32, mut words64, mut spans) = (Vec::new(), Vec::new(), Vec::new());
         let mut memory = budget.reservation("the values of a dictionary");
-        let mut kept = bytes.clone();
+        // Words are no longer in their bytes.
+        let mut kept = Bytes::new();
         match physical {
             Physical::Int32 | Physical::Float => {
                 let mut decoder = plain::Fixed::new(bytes, n)?;
@@ -342,9 +343,10 @@ impl DictionaryValues {
                 decoder.read(n, &mut words64)?;
             }
             Physical::ByteArray => {
-                let mut decoder = plain::ByteArrays::new(bytes, n)?;
+                let mut decoder = plain::ByteArrays::new(bytes.clone(), n)?;
                 memory.grow(n.saturating_mul(size_of::<ValueSpan>()))?;
                 decoder.read_spans(n, &mut spans)?;
+                kept = bytes;
             }
             Physical::Boolean => {
                 let mut decoder = plain::PlainBooleans::new(bytes, n)?;
@@ -354,10 +356,21 @@ impl DictionaryValues {
                 kept = memory::collected((0..n).map(|i| u8::from(bits.get(i))))?.into();
             }
             Physical::Int96 | Physical::FixedLenByteArray(_) => {
-                plain::FixedBytes::new(bytes, physical.byte_width().unwrap_or(0), n)?;
+                plain::FixedBytes::new(bytes.clone(), physical.byte_width().unwrap_or(0), n)?;
+                kept = bytes;
             }
         }
-        Ok(Self { words32, words64, bytes: kept, spans, n, physical, _memory: memory })
+        Ok(Self { words32, words64, bytes: kept, spans, n, physical, memory })
+    }
+
+    /// Copies the bytes, so that those that were read with them are not held as long.
+    ///
+    /// # Errors
+    /// `Limit(Memory)`.
+    pub(super) fn copy_bytes(&mut self) -> Result<()> {
+        self.memory.grow(self.bytes.len())?;
+        self.bytes = memory::copied(&self.bytes)?.into();
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {

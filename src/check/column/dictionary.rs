@@ -13,7 +13,7 @@ use crate::page::PageMemory;
 impl ColumnCheck<'_> {
     pub(super) fn dictionary_page(
         &mut self,
-        (page, memory): (crate::page::DictionaryPage, PageMemory),
+        (page, memory, body_len): (crate::page::DictionaryPage, PageMemory, usize),
         (is_first, is_sorted): (bool, bool),
         offset: u64,
         findings: &mut Findings,
@@ -32,7 +32,16 @@ impl ColumnCheck<'_> {
         }
         let (file, order) = (self.file, &self.place.order);
         let physical = self.place.leaf.physical;
-        let values = DictionaryValues::new(physical, page.bytes, page.values, &file.budget);
+        // Values of no bytes may be any number.
+        let values = file.expand(page.values as u64, body_len).and_then(|()| {
+            let bytes = page.bytes;
+            let mut values = DictionaryValues::new(physical, bytes, page.values, &file.budget)?;
+            // They outlive what was read with them, whose memory is given back.
+            if memory.is_none() && !file.source.in_memory() {
+                values.copy_bytes()?;
+            }
+            Ok(values)
+        });
         let values = match values {
             Ok(values) => values,
             Err(error) if self.must_wait(&error) => return Err(error),
@@ -52,11 +61,18 @@ impl ColumnCheck<'_> {
         let mut is_distinct = false;
         if file.level == CheckLevel::Truth {
             let mut distinct = DistinctValues::new(&file.budget);
-            let is_counted = distinct.add(values.block()).is_ok();
-            is_distinct = is_counted && distinct.count() == values.len() as u64;
-            if is_counted && distinct.count() < values.len() as u64 {
-                let text = format_args!("{} entries, {} different", values.len(), distinct.count());
-                findings.push(at(Finding::new(K::DictionaryValueRepeats, text)));
+            match distinct.add(values.block()) {
+                Err(error) if self.must_wait(&error) => return Err(error),
+                Err(error) => {
+                    let text = format_args!("whether its entries differ: {}", error.message());
+                    findings.push(at(Finding::new(K::NotChecked, text)));
+                }
+                Ok(()) if distinct.count() < values.len() as u64 => {
+                    let (all, different) = (values.len(), distinct.count());
+                    let text = format_args!("{all} entries, {different} different");
+                    findings.push(at(Finding::new(K::DictionaryValueRepeats, text)));
+                }
+                Ok(()) => is_distinct = true,
             }
         }
         let mut nans = Vec::new();

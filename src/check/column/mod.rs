@@ -38,7 +38,7 @@ use crate::check::survey::{ChunkSurvey, SurveyRequest};
 use crate::crypt::{ChunkDecryptor, Module};
 use crate::error::{Error, ErrorKind, LimitKind, Result, Spec};
 use crate::format::{ColumnChunk, Encoding, PageHeader, PageType, SortingColumn};
-use crate::geo::{Edges, GeospatialCollector};
+use crate::geo::Edges;
 use crate::limits::Reservation;
 use crate::page::{Page, PageOpener, PagePosition};
 use crate::read::chunk_range;
@@ -359,7 +359,8 @@ impl ColumnCheck<'_> {
                 let is_sorted = header.dictionary_page_header.as_ref();
                 let is_sorted = is_sorted.and_then(|inner| inner.is_sorted) == Some(true);
                 let is_first = self.tally.pages == 1;
-                self.dictionary_page((page, memory), (is_first, is_sorted), offset, findings)
+                let page = (page, memory, body_len);
+                self.dictionary_page(page, (is_first, is_sorted), offset, findings)
             }
             Some(Page::Data(page)) => {
                 let byte_len = end.saturating_sub(offset);

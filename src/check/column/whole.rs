@@ -43,6 +43,10 @@ impl ColumnCheck<'_> {
         let has_all_values = is_whole && self.tally.has_all_values;
         if let Some(stated) = &self.meta.statistics {
             let distinct = self.distinct.as_ref().map(DistinctValues::count);
+            if stated.distinct_count.is_some() && distinct.is_none() && has_all_values {
+                let text = "distinct_count: there is too little memory for the distinct values";
+                findings.push(Finding::new(K::NotChecked, text));
+            }
             let (facts, nulls) = (&self.tally.facts, Nulls::new(&self.tally.definitions, shape));
             let truth = Truth { facts, nulls, distinct, is_whole: has_all_values };
             statistics::check_against(stated, order, &truth, Scope::CHUNK, findings);
@@ -162,7 +166,6 @@ impl ColumnCheck<'_> {
     }
 
     fn check_encoding_stats(&self, findings: &mut Findings) {
-        let found = &self.tally.encodings;
         let Some(stated) = self.meta.encoding_stats.as_ref().filter(|stats| !stats.is_empty())
         else {
             return;

@@ -6,4 +6,5 @@ mod healthy;
 mod lies;
 mod group_lies;
 mod model;
+mod memory;
 mod summaries;
