@@ -2,8 +2,8 @@
 //!
 //! Used for unknown fields, and by `format::FooterIndex`, which skips every column chunk of a
 //! footer ([`SimilarStructSkipper`]). It works on a slice, keeps no ids, and allocates no more than
-//! a few masks; a number of up to 8 bytes costs no branch per byte. Trap: recursion follows the file, so its depth
-//! is counted.
+//! a few masks; a number of up to 8 bytes costs no branch per byte. Trap: recursion follows the
+//! file, so its depth is counted.
 
 use super::wire;
 

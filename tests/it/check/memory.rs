@@ -1,4 +1,4 @@
-//! What takes much memory or time for few bytes: it is counted, and a note says what was not
+//! Few bytes that take much memory or time: these are counted, and a note says what was not
 //! checked.
 
 use bytes::Bytes;
