@@ -210,8 +210,7 @@ impl WriteOptions {
     /// Lets rows that do not fit into the [memory](WriteOptions::with_memory) go to a temporary
     /// file, so that a row group of many columns has as many rows as it is to have by
     /// [rows](WriteOptions::with_row_group_rows) and [bytes](WriteOptions::with_row_group_bytes).
-    /// Its file is that of a writer with more memory, but that dictionary and run-end arrays are
-    /// written as the values that they stand for. By default nothing goes there.
+    /// Its file is that of a writer with more memory. By default nothing goes there.
     ///
     /// The temporary file takes about as many bytes as the rows as Arrow arrays, compressed by LZ4;
     /// only its writer can read it, and if the file is [encrypted](WriteOptions::with_encryption),

@@ -170,7 +170,7 @@ fn ends_of<O: OffsetSizeTrait>(array: &dyn Array) -> Option<(&[O], &[u8])> {
 }
 
 /// How many values a part has.
-pub(super) fn values_of(part: &ArrayPart) -> usize {
+pub(in crate::write) fn values_of(part: &ArrayPart) -> usize {
     let slots = part.slots.iter();
     match &part.nulls {
         None => slots.map(Range::len).sum(),

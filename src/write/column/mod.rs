@@ -35,7 +35,7 @@ mod page_lengths;
 mod metadata;
 mod chunk;
 
-pub(super) use self::arrays::WantedSlots;
+pub(super) use self::arrays::{WantedSlots, values_of};
 pub(super) use self::encoder::ChunkEncoder;
 pub(super) use self::gather::{has_keys, innermost_keys};
 pub(crate) use self::metadata::EncodedChunk;

@@ -1,28 +1,39 @@
-//! The values of a leaf as bytes: those that are there, one after the other, with neither nulls nor
-//! keys.
+//! The values of a leaf as bytes: those that are there, one after the other, without nulls.
 //!
 //! ```text
 //! fixed width    values, u64 | bytes, by BYTE_STREAM_SPLIT
+//! keyed          for each array: its keys, as UInt32 | the entries that they refer to
 //! any other      for each array: values, u64 | buffers, u8 | of each: length, u64 | bytes
 //! ```
+//!
+//! Trap: rows share the entries of dictionary and run-end arrays. One by one these might take far
+//! more memory than there is, so keys stay keys.
+
+use std::ops::Range;
+use std::slice;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryViewArray, StringViewArray, UInt32Array, make_array};
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, DictionaryArray, StringViewArray, UInt32Array, make_array,
+};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
-use arrow_select::take::take;
 
 use crate::bytes::Cursor;
 use crate::encoding::split;
 use crate::error::{Error, Result, Spec};
 use crate::free_lists::FreeLists;
+use crate::memory;
 use crate::simd::transpose::transpose_any;
-use crate::write::column::{WantedSlots, has_keys, innermost_keys};
+use crate::write::column::{WantedSlots, has_keys, innermost_keys, values_of};
 use crate::write::shred::ArrayPart;
 
-/// Appends the values of parts as bytes, and returns their type; `None` if there is no part.
+/// Appends the values of parts as bytes, and returns the type that they come back in; `None` if
+/// there is no part.
 ///
 /// # Errors
 /// `Unsupported` if the arrays are of types that have no values.
@@ -31,39 +42,76 @@ pub(super) fn store(
     free_lists: &FreeLists,
     out: &mut Vec<u8>,
 ) -> Result<Option<DataType>> {
-    let plain = parts.iter().map(|part| without_keys(part, free_lists));
-    let plain: Vec<Option<ArrayPart>> = plain.collect::<Result<_>>()?;
-    let parts: Vec<&ArrayPart> =
-        plain.iter().zip(parts).map(|(plain, part)| plain.as_ref().unwrap_or(part)).collect();
-    let Some(data_type) = parts.first().map(|part| part.array.data_type().clone()) else {
+    let Some(data_type) = parts.first().map(|part| part.array.data_type()) else {
         return Ok(None);
     };
-    match width(&data_type) {
-        Some(width) => store_fixed(&parts, width, free_lists, out)?,
-        None => parts.iter().try_for_each(|part| store_any(part, out))?,
+    if !has_keys(data_type) {
+        store_plain(parts, data_type, free_lists, out)?;
+        return Ok(Some(data_type.clone()));
     }
-    Ok(Some(data_type))
+    let mut stored = None;
+    for part in parts {
+        stored = Some(store_keyed(part, free_lists, out)?);
+    }
+    Ok(stored)
 }
 
-/// The values of a dictionary or run-end array, one by one; `None` for any other array.
-fn without_keys(part: &ArrayPart, free_lists: &FreeLists) -> Result<Option<ArrayPart>> {
-    if !has_keys(part.array.data_type()) {
-        return Ok(None);
-    }
+/// The keys of the values of a dictionary or run-end array, and those of its entries that they
+/// refer to.
+fn store_keyed(part: &ArrayPart, free_lists: &FreeLists, out: &mut Vec<u8>) -> Result<DataType> {
     let (entries, of_slots) = innermost_keys(part.array.as_ref(), free_lists)?;
-    let mut keys = Vec::new();
+    let mut keys = memory::vec_for(values_of(part))?;
     WantedSlots::new(part).for_each_run(|run| {
         keys.extend_from_slice(of_slots.get(run).expect(IN_ARRAY));
     });
     free_lists.put_back(of_slots);
-    let array = take(entries, &UInt32Array::from(keys), None)?;
-    let slots = std::iter::once(0..array.len()).collect();
-    Ok(Some(ArrayPart { array, nulls: None, slots }))
+    // The place of each entry among those that are used.
+    let mut places = memory::filled(UNUSED, entries.len())?;
+    for key in &keys {
+        *places.get_mut(*key as usize).ok_or_else(no_entry)? = 0;
+    }
+    let (mut next, mut slots): (_, Vec<Range<usize>>) = (0, Vec::new());
+    for (slot, place) in places.iter_mut().enumerate().filter(|(_, place)| **place != UNUSED) {
+        (*place, next) = (next, next + 1);
+        match slots.last_mut() {
+            Some(range) if range.end == slot => range.end += 1,
+            _ => memory::push(&mut slots, slot..slot + 1)?,
+        }
+    }
+    for key in &mut keys {
+        *key = *places.get(*key as usize).ok_or_else(no_entry)?;
+    }
+    let keys: ArrayRef = Arc::new(UInt32Array::from(keys));
+    if let Some(keys) = part_of(keys) {
+        store_plain(slice::from_ref(&keys), &DataType::UInt32, free_lists, out)?;
+        let entries = ArrayPart { array: entries.slice(0, entries.len()), nulls: None, slots };
+        store_plain(slice::from_ref(&entries), entries.array.data_type(), free_lists, out)?;
+    }
+    Ok(keyed_by_32_bits(entries.data_type()))
+}
+
+fn keyed_by_32_bits(entries: &DataType) -> DataType {
+    DataType::Dictionary(Box::new(DataType::UInt32), Box::new(entries.clone()))
+}
+
+/// The place of an entry that no value refers to.
+const UNUSED: u32 = u32::MAX;
+
+fn store_plain(
+    parts: &[ArrayPart],
+    data_type: &DataType,
+    free_lists: &FreeLists,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    match width(data_type) {
+        Some(width) => store_fixed(parts, width, free_lists, out),
+        None => parts.iter().try_for_each(|part| store_any(part, out)),
+    }
 }
 
 /// The first bytes of all values, then the second ones, and so on: a codec finds more in them.
 fn store_fixed(
-    parts: &[&ArrayPart],
+    parts: &[ArrayPart],
     width: usize,
     free_lists: &FreeLists,
     out: &mut Vec<u8>,
@@ -119,7 +167,7 @@ fn store_any(part: &ArrayPart, out: &mut Vec<u8>) -> Result<()> {
     out.push(count);
     for buffer in buffers {
         out.extend((buffer.len() as u64).to_le_bytes());
-        out.extend_from_slice(buffer.as_slice());
+        memory::append(out, buffer.as_slice())?;
     }
     Ok(())
 }
@@ -142,32 +190,58 @@ impl ReadValues {
     /// # Errors
     /// `Malformed` or `Arrow` if the bytes are no values of this type.
     pub(super) fn push(&mut self, from: &mut Cursor<'_>) -> Result<()> {
-        let n = length(from)?;
-        if let Some(width) = width(&self.data_type) {
-            let bytes = from.take(n.checked_mul(width).ok_or_else(broken)?)?;
-            transpose_any(bytes, width, n, 0, n, &mut self.fixed);
+        if let DataType::Dictionary(_, of_entries) = &self.data_type {
+            let (keys, entries) = (array(&DataType::UInt32, from)?, array(of_entries, from)?);
+            let keys = keys.as_primitive_opt::<UInt32Type>().ok_or_else(broken)?;
+            let keyed = DictionaryArray::try_new(keys.clone(), entries)?;
+            self.parts.extend(part_of(Arc::new(keyed)));
             return Ok(());
         }
-        let mut builder = ArrayData::builder(self.data_type.clone()).len(n);
-        for _ in 0..from.u8()? {
-            let len = length(from)?;
-            builder = builder.add_buffer(Buffer::from(from.take(len)?));
+        match width(&self.data_type) {
+            Some(width) => append_fixed(width, from, &mut self.fixed),
+            None => {
+                self.parts.extend(part_of(array(&self.data_type, from)?));
+                Ok(())
+            }
         }
-        self.parts.extend(part_of(make_array(builder.build()?)));
-        Ok(())
     }
 
     /// The values as parts of a leaf.
     pub(super) fn finish(self) -> Result<Vec<ArrayPart>> {
         let mut parts = self.parts;
         if let Some(width) = width(&self.data_type).filter(|_| !self.fixed.is_empty()) {
-            let n = self.fixed.len() / width;
-            let buffer = Buffer::from_vec(self.fixed);
-            let data = ArrayData::builder(self.data_type).len(n).add_buffer(buffer);
-            parts.extend(part_of(make_array(data.align_buffers(true).build()?)));
+            parts.extend(part_of(fixed_array(&self.data_type, width, self.fixed)?));
         }
         Ok(parts)
     }
+}
+
+/// The next array.
+fn array(data_type: &DataType, from: &mut Cursor<'_>) -> Result<ArrayRef> {
+    if let Some(width) = width(data_type) {
+        let mut values = Vec::new();
+        append_fixed(width, from, &mut values)?;
+        return fixed_array(data_type, width, values);
+    }
+    let mut builder = ArrayData::builder(data_type.clone()).len(length(from)?);
+    for _ in 0..from.u8()? {
+        let len = length(from)?;
+        builder = builder.add_buffer(Buffer::from(from.take(len)?));
+    }
+    Ok(make_array(builder.build()?))
+}
+
+fn append_fixed(width: usize, from: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let n = length(from)?;
+    let bytes = from.take(n.checked_mul(width).ok_or_else(broken)?)?;
+    transpose_any(bytes, width, n, 0, n, out);
+    Ok(())
+}
+
+fn fixed_array(data_type: &DataType, width: usize, values: Vec<u8>) -> Result<ArrayRef> {
+    let data = ArrayData::builder(data_type.clone()).len(values.len() / width);
+    let data = data.add_buffer(Buffer::from_vec(values)).align_buffers(true);
+    Ok(make_array(data.build()?))
 }
 
 fn part_of(array: ArrayRef) -> Option<ArrayPart> {
@@ -185,6 +259,11 @@ fn width(data_type: &DataType) -> Option<usize> {
 
 fn length(from: &mut Cursor<'_>) -> Result<usize> {
     usize::try_from(from.u64()?).map_err(|_| broken())
+}
+
+#[cold]
+fn no_entry() -> Error {
+    Error::internal("a value whose key has no entry")
 }
 
 #[cold]

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use marquetry::arrow_array::cast::AsArray;
-use marquetry::arrow_array::types::Int64Type;
-use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use marquetry::arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use marquetry::arrow_array::{
+    ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, RunArray,
+    StringArray,
+};
 use marquetry::arrow_schema::DataType;
 use marquetry::io::{PathSink, TempFolder, WriteSink};
 use marquetry::write::{SpillFile, SpillStore};
@@ -155,6 +158,65 @@ fn a_file_is_the_same_whether_its_rows_were_spilled_or_not() {
         let expected = WriteOptions::new().with_row_group_rows(1_501);
         assert!(few == written(expected, &batches, 1).unwrap(), "{memory}, {threads}");
     }
+}
+
+/// 500 rows of texts, numbers and lists of texts that come as keys; some entries are null, or are
+/// no row's.
+fn keyed_batch(number: usize) -> RecordBatch {
+    let rows = || number * 500..number * 500 + 500;
+    let entries = (0..90).map(|i| (i % 11 != 0).then(|| format!("text {i} of {number}")));
+    let entries: ArrayRef = Arc::new(StringArray::from_iter(entries));
+    let keys: Int8Array = rows().map(|i| (i % 7 != 0).then_some((i % 60) as i8)).collect();
+    let texts: ArrayRef = Arc::new(DictionaryArray::new(keys, entries));
+    let ends = Int32Array::from_iter_values((1..=50).map(|run| run * 10));
+    let numbers: Int64Array = (0..50).map(|run| (run % 9 != 0).then_some(run % 8)).collect();
+    let runs = RunArray::<Int32Type>::try_new(&ends, &numbers).unwrap();
+    let keys = Int8Array::from_iter_values(rows().map(|i| (i % 60) as i8));
+    let elements: DictionaryArray<Int8Type> =
+        DictionaryArray::new(keys, Arc::new(Int64Array::from_iter_values(1000..1100)));
+    let offsets = (0..=500).map(|i| i / 2 * 2).collect::<Vec<i32>>();
+    let item = DataType::Dictionary(DataType::Int8.into(), DataType::Int64.into());
+    let item = Arc::new(marquetry::arrow_schema::Field::new_list_field(item, true));
+    let lists = marquetry::arrow_array::ListArray::new(
+        item,
+        marquetry::arrow_buffer::OffsetBuffer::new(offsets.into()),
+        Arc::new(elements),
+        None,
+    );
+    let columns = (0..12).flat_map(|i| {
+        [
+            (format!("text {i}"), texts.clone(), true),
+            (format!("run {i}"), Arc::new(runs.clone()) as ArrayRef, true),
+            (format!("list {i}"), Arc::new(lists.clone()) as ArrayRef, true),
+        ]
+    });
+    RecordBatch::try_from_iter_with_nullable(columns.collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn a_file_of_keyed_values_is_the_same_whether_they_were_spilled_or_not() {
+    let batches: Vec<_> = (0..20).map(keyed_batch).collect();
+    // Values that come as keys are written as a dictionary of any size.
+    let options = || WriteOptions::new().with_dictionary_bytes(1);
+    let whole = written(options(), &batches, 1).unwrap();
+    assert_eq!(Reader::new(bytes::Bytes::from(whole.clone())).unwrap().metadata().row_groups(), 1);
+    for threads in [1, 2] {
+        let kept = Kept::new();
+        let options = options().with_memory(1_200_000).with_spill(kept.clone());
+        assert!(written(options, &batches, threads).unwrap() == whole, "{threads} threads");
+        assert_eq!(kept.files.lock().unwrap().len(), 1);
+    }
+    let plain = || options().with_dictionary(false);
+    let table = |file: Vec<u8>| {
+        let reader = Reader::new(bytes::Bytes::from(file)).unwrap();
+        let schema = reader.schema().unwrap();
+        let batches: Vec<_> = reader.batches().unwrap().collect::<Result<_, _>>().unwrap();
+        (schema.clone(), columns(&schema, &batches))
+    };
+    let spilled = plain().with_memory(1_200_000).with_spill(Kept::new());
+    let spilled = table(written(spilled, &batches, 1).unwrap());
+    assert_eq!(spilled, table(written(plain(), &batches, 1).unwrap()));
+    assert_eq!(spilled, table(whole));
 }
 
 #[test]
