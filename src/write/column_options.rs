@@ -268,6 +268,11 @@ impl LeafSettings {
     /// Whether all readers that the file is for decode the leaf in this encoding.
     pub(crate) fn is_read_in(&self, encoding: Encoding, leaf: &Leaf) -> bool {
         let values = ValueType {
+    /// Whether the values may be written as a dictionary.
+    pub(crate) fn may_have_dictionary(&self) -> bool {
+        self.dictionary && matches!(self.encoding, None | Some(Encoding::RleDictionary))
+    }
+
             physical: leaf.physical.format_type(),
             logical: leaf.logical.as_ref(),
             hinted_dictionary: self.arrow_dictionary,

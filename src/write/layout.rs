@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 
-use super::column_options::LeafSettings;
+use super::column::has_keys;
 use super::context::EncoderContext;
 use super::geo_key::GeoKey;
 use super::options::WriteOptions;
-use super::row_group::RowGroupLayout;
+use super::row_group::{RowGroupLayout, RowSizes};
 use super::sorting::CheckedSortOrder;
 use crate::crypt::LeafProtection;
 use crate::error::{Error, Result};
@@ -192,9 +192,22 @@ impl FileLayout {
         let mut settings = options.resolve(&schema)?;
         if key_values.iter().any(|pair| pair.key == HINT_KEY) {
             for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
-                mark_dictionaries(field, shape, &mut settings);
+                for_each_leaf(field, shape, &mut |leaf, data_type| {
+                    if let Some(settings) = settings.get_mut(leaf) {
+                        settings.arrow_dictionary = holds_dictionary(data_type);
+                    }
+                });
             }
         }
+        let expanded = arrow.fields().iter().zip(&mapping.shapes).map(|(field, shape)| {
+            let mut is_expanded = false;
+            for_each_leaf(field, shape, &mut |leaf, data_type| {
+                let is_plain = settings.get(leaf).is_some_and(|of| !of.may_have_dictionary());
+                is_expanded |= is_plain && has_keys(data_type);
+            });
+            is_expanded
+        });
+        let sizes = RowSizes::new(memory::collected(expanded)?);
         let context = Arc::new(EncoderContext::of_memory(options.memory));
         let mut tops = memory::vec_for(leaves.len())?;
         for (top, shape) in mapping.shapes.iter().enumerate() {
@@ -219,6 +232,7 @@ impl FileLayout {
             sorting,
             context,
             protections,
+            sizes,
         };
         let (row_groups, schema) = (Arc::new(layout), Arc::new(schema));
         let (variants, inferences) = (Vec::new(), Vec::new());
@@ -433,22 +447,17 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
     }
 }
 
-/// Notes which leaves are dictionaries of Arrow: readers that go by `ARROW:schema` decode fewer
-/// encodings to those.
-fn mark_dictionaries(field: &Field, shape: &Shape, settings: &mut [LeafSettings]) {
+/// Visits the leaves of a field, and the types of their arrays.
+fn for_each_leaf(field: &Field, shape: &Shape, visit: &mut dyn FnMut(usize, &DataType)) {
     match (&shape.kind, field.data_type()) {
-        (Kind::Leaf { leaf }, data_type) => {
-            if let Some(settings) = settings.get_mut(*leaf) {
-                settings.arrow_dictionary = holds_dictionary(data_type);
-            }
-        }
+        (Kind::Leaf { leaf }, data_type) => visit(*leaf, data_type),
         (Kind::Struct(children), DataType::Struct(fields)) => {
             let pairs = fields.iter().zip(children);
-            pairs.for_each(|(field, child)| mark_dictionaries(field, child, settings));
+            pairs.for_each(|(field, child)| for_each_leaf(field, child, visit));
         }
         (Kind::List { item: child, .. } | Kind::Map { entries: child, .. }, of) => {
             if let Some(of) = element_of(of) {
-                mark_dictionaries(of, child, settings);
+                for_each_leaf(of, child, visit);
             }
         }
         _ => {}
@@ -467,3 +476,5 @@ fn holds_dictionary(data_type: &DataType) -> bool {
 /// more than all other fields take.
 const LEAF_BYTES: usize = 64;
 const FOOTER_BYTES: usize = 256;
+/// Whether an array has a dictionary: readers that go by `ARROW:schema` decode fewer encodings to
+/// those.

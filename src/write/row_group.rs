@@ -40,14 +40,71 @@ pub(crate) struct RowGroupLayout {
     pub(crate) context: Arc<EncoderContext>,
     /// How the leaves are protected, if anything is encrypted.
     pub(crate) protections: Option<Vec<LeafProtection>>,
+    /// How the bytes of batches are counted.
+    pub(crate) sizes: RowSizes,
 }
+
+/// How the bytes of rows are counted that are not encoded yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RowSizes {
+    /// For each column, whether values that its rows share by keys are written for each row,
+    /// because one of its leaves has no dictionary.
+    expanded: Vec<bool>,
+}
+
+impl RowSizes {
+    pub(crate) fn new(expanded: Vec<bool>) -> Self {
+        Self { expanded }
+    }
+
+    fn is_expanded(&self, column: usize) -> bool {
+        self.expanded.get(column).copied().unwrap_or_default()
+    }
+
+    /// Bytes of a column as an Arrow array; or of its values as they are written, if those are
+    /// more.
+    fn column_bytes(&self, column: usize, array: &ArrayRef) -> u64 {
+        let bytes = array_bytes(array);
+        match self.is_expanded(column) {
+            true => bytes.max(value_bytes(array).min(MAX_EXPANDED)),
+            false => bytes,
+        }
+    }
+
+    /// Bytes of the rows of a batch.
+    pub(crate) fn bytes(&self, batch: &RecordBatch) -> u64 {
+        let columns = batch.columns().iter().enumerate();
+        columns.map(|(i, array)| self.column_bytes(i, array)).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the rows of a batch, of the levels of its lists, and of the values of each row of a
+    /// VARIANT, which may be shredded: rows share long ones.
+    pub(crate) fn memory(&self, batch: &RecordBatch) -> u64 {
+        let fields = batch.schema_ref().fields();
+        let variants = batch.columns().iter().zip(fields).filter(|(_, field)| has_variant(field));
+        let shredded = variants.map(|(column, _)| value_bytes(column));
+        let bytes = shredded.fold(self.bytes(batch), u64::saturating_add);
+        bytes.saturating_add(level_bytes(batch)).min(MAX_ARRAY_BYTES)
+    }
+
+    /// Bytes of the values of a batch, of that column which has the most among those whose values
+    /// are written for each row.
+    pub(crate) fn largest_expanded(&self, batch: &RecordBatch) -> u64 {
+        let columns = batch.columns().iter().enumerate().filter(|(i, _)| self.is_expanded(*i));
+        columns.map(|(i, array)| self.column_bytes(i, array)).max().unwrap_or_default()
+    }
+}
+
+/// Maximum bytes or slots of values that rows share, so that sums of them do not overflow: more
+/// than any memory has.
+const MAX_EXPANDED: u64 = 1 << 48;
 
 /// The rows of a row group that is not encoded yet.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRowGroup {
     batches: Vec<RecordBatch>,
     rows: usize,
-    /// Bytes of each column as Arrow arrays.
+    /// Bytes of each column, as [`RowSizes`] counts them.
     column_bytes: Vec<u64>,
     memory: u64,
     /// The row before the first, if its order is checked.
@@ -98,17 +155,17 @@ impl PendingRowGroup {
     ///
     /// # Errors
     /// `Limit(Memory)` if the system has no memory.
-    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+    pub(crate) fn push(&mut self, batch: RecordBatch, sizes: &RowSizes) -> Result<()> {
         let columns = batch.num_columns();
         let known = self.column_bytes.len();
         memory::room(&mut self.column_bytes, columns.saturating_sub(known))?;
         memory::room(&mut self.batches, 1)?;
         self.rows += batch.num_rows();
         self.column_bytes.resize(columns, 0);
-        for (sum, column) in self.column_bytes.iter_mut().zip(batch.columns()) {
-            *sum = sum.saturating_add(array_bytes(column));
+        for (i, (sum, array)) in self.column_bytes.iter_mut().zip(batch.columns()).enumerate() {
+            *sum = sum.saturating_add(sizes.column_bytes(i, array));
         }
-        self.memory = self.memory.saturating_add(batch_memory(&batch));
+        self.memory = self.memory.saturating_add(sizes.memory(&batch));
         self.batches.push(batch);
         Ok(())
     }
@@ -122,9 +179,15 @@ impl PendingRowGroup {
         &self.batches
     }
 
-    /// Bytes of the rows as Arrow arrays.
+    /// Bytes of the rows.
     pub(crate) fn bytes(&self) -> u64 {
         self.column_bytes.iter().copied().fold(0, u64::saturating_add).min(MAX_ARRAY_BYTES)
+    }
+
+    /// Bytes of the column that has the most among those whose values are written for each row.
+    pub(crate) fn largest_expanded(&self, sizes: &RowSizes) -> u64 {
+        let columns = self.column_bytes.iter().enumerate().filter(|(i, _)| sizes.is_expanded(*i));
+        columns.map(|(_, bytes)| *bytes).max().unwrap_or_default()
     }
 
     /// Bytes of the rows, and of what will be made of them.
@@ -217,16 +280,6 @@ fn has_variant(field: &Field) -> bool {
 /// it counts all entries. Values that views share count for each row.
 pub fn batch_bytes(batch: &RecordBatch) -> u64 {
     arrays_bytes(batch.columns())
-}
-
-/// Bytes of the rows of a batch, of the levels of its lists, and of the values of each row of a
-/// VARIANT, which may be shredded: rows share long ones.
-pub(crate) fn batch_memory(batch: &RecordBatch) -> u64 {
-    let fields = batch.schema_ref().fields();
-    let variants = batch.columns().iter().zip(fields).filter(|(_, field)| has_variant(field));
-    let shredded = variants.map(|(column, _)| value_bytes(column));
-    let bytes = shredded.fold(batch_bytes(batch), u64::saturating_add);
-    bytes.saturating_add(level_bytes(batch)).min(MAX_ARRAY_BYTES)
 }
 
 /// Bytes that the levels of a batch's lists will take: they can be far more than the values.

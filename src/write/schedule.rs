@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use arrow_array::RecordBatch;
 
 use super::options::WriteOptions;
-use super::row_group::{PendingRowGroup, ShreddedRows, batch_bytes, batch_memory};
+use super::row_group::{PendingRowGroup, RowSizes, ShreddedRows};
 use crate::bytes::saturated;
 use crate::error::Result;
 
@@ -45,6 +45,8 @@ pub(crate) struct WriteSchedule {
     /// Row groups that are being encoded, the oldest first.
     in_flight: VecDeque<GroupSize>,
     size_ratio: SizeRatio,
+    /// How the bytes of batches are counted.
+    sizes: RowSizes,
 }
 
 /// The size of a row group that is being encoded.
@@ -67,7 +69,7 @@ struct SpilledSize {
 }
 
 impl WriteSchedule {
-    pub(crate) fn new(options: &WriteOptions) -> Self {
+    pub(crate) fn new(options: &WriteOptions, sizes: &RowSizes) -> Self {
         Self {
             max_rows: saturated(options.row_group_rows()),
             row_group_bytes: options.row_group_bytes,
@@ -77,6 +79,7 @@ impl WriteSchedule {
             spilled: options.spill.as_ref().map(|_| SpilledSize::default()),
             in_flight: VecDeque::new(),
             size_ratio: SizeRatio { expected: 0.5, row_groups: Vec::new() },
+            sizes: sizes.clone(),
         }
     }
 
@@ -114,8 +117,8 @@ impl WriteSchedule {
             self.rest = (take < left).then(|| rest.slice(take, left - take));
             match take {
                 0 => {}
-                _ if take == left => self.pending.push(rest)?,
-                _ => self.pending.push(rest.slice(0, take))?,
+                _ if take == left => self.pending.push(rest, &self.sizes)?,
+                _ => self.pending.push(rest.slice(0, take), &self.sizes)?,
             }
             if take < left || self.rows_pending() >= self.max_rows {
                 return Ok(self.encode());
@@ -183,7 +186,7 @@ impl WriteSchedule {
     /// How many rows of a batch the row group still takes; `None` if a row group must be written
     /// before that is known, or before there is memory for them.
     fn rows_to_take(&self, rest: &RecordBatch) -> Option<usize> {
-        let (left, bytes) = (rest.num_rows(), batch_bytes(rest));
+        let (left, bytes) = (rest.num_rows(), self.sizes.bytes(rest));
         let may_wait = !self.in_flight.is_empty();
         let is_full = self.pending_bytes() + bytes >= self.row_group_bytes;
         // Until one row group is encoded, the ratio is a guess.
@@ -191,7 +194,11 @@ impl WriteSchedule {
             return None;
         }
         let width = (bytes / left as u64).max(1);
-        let row = RowSize { width, memory: (batch_memory(rest) / left as u64).max(1) };
+        let row = RowSize {
+            width,
+            memory: (self.sizes.memory(rest) / left as u64).max(1),
+            expanded: self.sizes.largest_expanded(rest) / left as u64,
+        };
         let take = left.min(self.rows_that_fit(row));
         let more = row.memory.saturating_mul(take as u64);
         let in_flight: u64 = self.in_flight.iter().map(|group| group.memory).sum();
@@ -200,11 +207,17 @@ impl WriteSchedule {
     }
 
     /// How many rows of this size the row group still takes: by its rows, its bytes in the file and
-    /// the memory, unless they may spill. At least one if it has none.
+    /// the memory; of rows that may spill, by that of a leaf without a dictionary whose values come
+    /// as keys. At least one if it has none.
     fn rows_that_fit(&self, row: RowSize) -> usize {
         let rows_left = self.max_rows.saturating_sub(self.rows_pending());
         let by_memory = match self.spilled {
-            Some(_) => u64::MAX,
+            // All values of a leaf are written at a time.
+            Some(spilled) => {
+                let held = spilled.largest_leaf + self.pending.largest_expanded(&self.sizes);
+                let left = (self.memory / LEAF_SHARE).saturating_sub(held);
+                left.checked_div(row.expanded).unwrap_or(u64::MAX)
+            }
             None => self.memory.saturating_sub(self.pending.memory()) / row.memory,
         };
         let by_size = self.row_group_bytes.saturating_sub(self.estimated(self.pending_bytes()))
@@ -251,7 +264,7 @@ impl WriteSchedule {
     /// Rows of a batch that become about `bytes` bytes of the file, if they are all alike; at least
     /// 1.
     pub(crate) fn rows_of(&self, batch: &RecordBatch, bytes: u64) -> usize {
-        let per_row = self.estimated(batch_bytes(batch)) / (batch.num_rows() as u64).max(1);
+        let per_row = self.estimated(self.sizes.bytes(batch)) / (batch.num_rows() as u64).max(1);
         usize::try_from(bytes / per_row.max(1)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
@@ -313,6 +326,8 @@ struct RowSize {
     width: u64,
     /// The same, and its levels.
     memory: u64,
+    /// Bytes in the column that has the most among those whose values are written for each row.
+    expanded: u64,
 }
 
 /// Maximum row groups that are encoded at a time beside the rows that are held, with any number of
@@ -349,7 +364,7 @@ mod tests {
             let column = Int64Array::from_iter_values(0..rows);
             let buffer = column.values().inner().clone();
             let options = WriteOptions::default().with_row_group_rows(1000);
-            let mut schedule = WriteSchedule::new(&options);
+            let mut schedule = WriteSchedule::new(&options, &RowSizes::default());
             schedule.push(RecordBatch::try_from_iter([("n", Arc::new(column) as _)]).unwrap());
             for next in [|schedule: &mut WriteSchedule| schedule.next(9), WriteSchedule::flush] {
                 while let Ok(WriteStep::Encode(rows)) = next(&mut schedule) {
@@ -362,7 +377,7 @@ mod tests {
 
     /// The rows of each row group, and how many were being encoded when the last of them came.
     fn row_groups(options: &WriteOptions, max_in_flight: usize, batches: &[i64]) -> Vec<usize> {
-        let mut schedule = WriteSchedule::new(options);
+        let mut schedule = WriteSchedule::new(options, &RowSizes::default());
         let (mut sizes, mut spilled) = (Vec::new(), 0);
         let mut run = |schedule: &mut WriteSchedule,
                        next: &dyn Fn(&mut WriteSchedule) -> Result<_>| {
@@ -429,7 +444,7 @@ mod tests {
         let views = batch(Arc::new(StringViewArray::from_iter_values(texts())));
         let options = WriteOptions::new().with_memory(SHARES * 10_500);
         let rows = |batch: &RecordBatch| {
-            let mut schedule = WriteSchedule::new(&options);
+            let mut schedule = WriteSchedule::new(&options, &RowSizes::default());
             schedule.push(batch.clone());
             let Ok(WriteStep::Encode(rows)) = schedule.next(0) else { panic!("a row group") };
             rows.rows()
@@ -446,7 +461,7 @@ mod tests {
         });
         let batch = RecordBatch::try_from_iter([("list", Arc::new(lists.finish()) as _)]).unwrap();
         let options = WriteOptions::new().with_row_group_bytes(20_000);
-        let mut schedule = WriteSchedule::new(&options);
+        let mut schedule = WriteSchedule::new(&options, &RowSizes::default());
         schedule.push(batch);
         let (mut sizes, mut encoded) = (Vec::<usize>::new(), 0);
         for next in [|schedule: &mut WriteSchedule| schedule.next(9), WriteSchedule::flush] {

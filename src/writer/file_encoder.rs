@@ -50,7 +50,7 @@ impl fmt::Debug for FileEncoder {
 impl FileEncoder {
     pub(super) fn new(encoder: RowGroupEncoder) -> Self {
         Self {
-            schedule: WriteSchedule::new(&encoder.file.options),
+            schedule: WriteSchedule::new(&encoder.file.options, &encoder.file.row_groups.sizes),
             in_flight: InFlight::new(encoder.threads.clone()),
             assembler: FileAssembler::default(),
             spilled: None,

@@ -136,7 +136,7 @@ impl RowGroupEncoder {
         let mut pending = PendingRowGroup::default();
         for batch in batches {
             self.file.check(batch)?;
-            pending.push(batch.clone())?;
+            pending.push(batch.clone(), &self.file.row_groups.sizes)?;
         }
         let mut in_flight = InFlight::new(self.threads.clone());
         in_flight.begin(&self.file.row_groups, Box::new(pending), None)?;

@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use marquetry::arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use marquetry::arrow_array::types::Int32Type;
+use marquetry::arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RunArray, StringArray,
+};
 use marquetry::arrow_schema::{DataType, Field, Schema, SchemaRef};
-use marquetry::io::{PathSink, TempFolder};
-use marquetry::{Reader, RowGroupEncoder, WriteOptions, Writer};
+use marquetry::io::{PathSink, TempFolder, WriteSink};
+use marquetry::{Compression, Reader, RowGroupEncoder, WriteOptions, Writer};
 
 use crate::alone;
 use crate::support::heap;
@@ -141,4 +144,67 @@ fn ten_thousand_columns_of_a_million_rows_are_written_within_256_mib() {
         std::fs::rename(&path, kept).expect("the same file system");
     }
     assert!(!spills || peak <= memory, "{peak} bytes, beyond {memory}");
+}
+
+/// Rows that share 50 texts of 20 KB, as a dictionary or in runs. One by one they take 120 MB.
+fn rows_of_long_texts(in_runs: bool) -> RecordBatch {
+    let texts = (0..50).map(|i| format!("{i:05}").repeat(4_000));
+    let texts = StringArray::from_iter_values(texts);
+    let column: ArrayRef = match in_runs {
+        true => {
+            let ends = Int32Array::from_iter_values((1..=50).map(|run| run * 120));
+            Arc::new(RunArray::<Int32Type>::try_new(&ends, &texts).expect("runs"))
+        }
+        false => {
+            let keys = Int32Array::from_iter_values((0..6_000).map(|i| i % 50));
+            Arc::new(DictionaryArray::new(keys, Arc::new(texts)))
+        }
+    };
+    RecordBatch::try_from_iter([("text", column)]).expect("a batch")
+}
+
+/// Writes the batch; returns the peak of the heap and the row groups.
+fn peak_of(batch: &RecordBatch, options: WriteOptions) -> (usize, usize) {
+    let before = heap::start();
+    let mut writer =
+        Writer::new(WriteSink(std::io::sink()), batch.schema(), options).expect("a writer");
+    writer.write(batch).expect("rows");
+    let report = writer.finish().expect("a file");
+    assert_eq!(report.rows, 6_000);
+    let peak = heap::peak() - before;
+    println!("{} MiB, {} row groups, {} bytes", peak >> 20, report.row_groups(), report.bytes);
+    (peak, report.row_groups())
+}
+
+#[test]
+fn long_values_that_rows_share_spill_as_keys() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    for in_runs in [false, true] {
+        let batch = rows_of_long_texts(in_runs);
+        let (peak, row_groups) = peak_of(&batch, options(4 << 20, folder.path()));
+        assert!(peak <= 16 << 20, "{peak} bytes, in runs: {in_runs}");
+        assert_eq!(row_groups, 1, "in runs: {in_runs}");
+    }
+}
+
+#[test]
+fn long_values_that_rows_share_are_counted_where_there_is_no_dictionary() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = |options: WriteOptions| {
+        options.with_dictionary(false).with_compression(Compression::Uncompressed)
+    };
+    for in_runs in [false, true] {
+        let batch = rows_of_long_texts(in_runs);
+        let memory = WriteOptions::new().with_memory(16 << 20);
+        for options in [plain(memory), plain(options(16 << 20, folder.path()))] {
+            let (peak, row_groups) = peak_of(&batch, options);
+            assert!(peak <= 32 << 20, "{peak} bytes, in runs: {in_runs}");
+            assert!(row_groups >= 20, "{row_groups} row groups, in runs: {in_runs}");
+        }
+        let small = plain(WriteOptions::new().with_row_group_bytes(2 << 20));
+        let (_, row_groups) = peak_of(&batch, small);
+        assert!(row_groups >= 25, "{row_groups} row groups, in runs: {in_runs}");
+    }
 }

@@ -35,7 +35,7 @@ pub(super) struct ExtentWriter<'a> {
 pub(super) struct Extent {
     /// Bytes in the temporary file.
     pub(super) stored: u64,
-    /// Bytes of levels and values.
+    /// Bytes of levels and values, or of the values as they are written, if those are more.
     pub(super) raw: u64,
     /// The type of the values; `None` if there was no array.
     pub(super) data_type: Option<DataType>,

@@ -24,6 +24,7 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 
 use self::extent::{Extent, ExtentWriter, blocks, read};
+use self::values::expanded_bytes;
 use super::column::Parallelism;
 use super::row_group::{BatchColumn, PendingRowGroup, RowGroupLayout, ShreddedRows};
 use super::shred::LeafColumn;
@@ -61,7 +62,7 @@ struct Slice {
 /// Size and type of a leaf.
 #[derive(Clone)]
 struct SpilledLeaf {
-    /// Bytes of its levels and values.
+    /// Bytes of its levels and values; of keyed values without a dictionary those of each row.
     bytes: u64,
     /// Bytes in the file.
     stored: u64,
@@ -161,7 +162,11 @@ impl SpilledRows {
             let leaves = pending.shred(layout, column)?;
             for (leaf, shredded) in column.leaves.clone().zip(&leaves) {
                 let extent = writer.append(number + leaf as u64, shredded, &mut block.bytes);
-                block.extents.push(extent.map_err(|e| e.at_column(shredded.path.as_str()))?);
+                let mut extent = extent.map_err(|e| e.at_column(shredded.path.as_str()))?;
+                if layout.settings.get(leaf).is_some_and(|of| !of.may_have_dictionary()) {
+                    extent.raw = extent.raw.max(expanded_bytes(&shredded.parts));
+                }
+                block.extents.push(extent);
             }
         }
         Ok(block)

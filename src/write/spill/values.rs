@@ -28,6 +28,7 @@ use crate::encoding::split;
 use crate::error::{Error, Result, Spec};
 use crate::free_lists::FreeLists;
 use crate::memory;
+use crate::rows::value_bytes;
 use crate::simd::transpose::transpose_any;
 use crate::write::column::{WantedSlots, has_keys, innermost_keys, values_of};
 use crate::write::shred::ArrayPart;
@@ -54,6 +55,14 @@ pub(super) fn store(
         stored = Some(store_keyed(part, free_lists, out)?);
     }
     Ok(stored)
+}
+
+/// Bytes of the values of parts if each slot has its own: slots share those of keyed arrays.
+pub(super) fn expanded_bytes(parts: &[ArrayPart]) -> u64 {
+    let keyed = parts.iter().filter(|part| has_keys(part.array.data_type()));
+    let slots = keyed.flat_map(|part| part.slots.iter().map(|slots| (&part.array, slots)));
+    let bytes = slots.map(|(array, slots)| value_bytes(&array.slice(slots.start, slots.len())));
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// The keys of the values of a dictionary or run-end array, and those of its entries that they
