@@ -43,6 +43,7 @@
 //! | FixedSizeBinary(n) | FIXED_LEN_BYTE_ARRAY(n) but DECIMAL; of n = 0, BYTE_ARRAY bare |
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit as ArrowUnit};
 
@@ -543,6 +544,16 @@ fn leaf_range(leaf: &Leaf) -> Option<(u32, bool)> {
         Some(LogicalType::Integer(int)) => (u32::try_from(int.bit_width).ok()?, !int.is_signed),
         _ if leaf.physical == Physical::Int64 => (64, false),
         _ => (32, false),
+    })
+}
+
+/// The integers of a leaf, as far as they are of 64 bits with a sign.
+pub(crate) fn integers_of(leaf: &Leaf) -> Option<RangeInclusive<i64>> {
+    let (bits, unsigned) = leaf_range(leaf)?;
+    let unused = 64 - bits.clamp(1, 64);
+    Some(match unsigned {
+        true => 0..=i64::try_from(u64::MAX >> unused).unwrap_or(i64::MAX),
+        false => i64::MIN >> unused..=i64::MAX >> unused,
     })
 }
 

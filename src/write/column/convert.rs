@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::schema::Leaf;
 use crate::schema::convert::{
-    BytesLayout, SIGNED_INTERVAL_BYTES, Scale, Storage, WriteConversion, write_conversion,
+    BytesLayout, SIGNED_INTERVAL_BYTES, Scale, Storage, WriteConversion, integers_of,
+    write_conversion,
 };
 use crate::simd::bitmap::Bitmap;
 
@@ -48,10 +49,10 @@ pub(super) fn append<'a>(
             from.booleans(out).ok_or_else(no_conversion)
         }
         (WriteConversion::Integer { from: storage, unsigned, scale }, LeafValues::Words32(out)) => {
-            from.integers(storage, unsigned, scale, out.own(), |v| i32::try_from(v).ok())
+            from.integers((storage, unsigned, scale), leaf, out.own())
         }
         (WriteConversion::Integer { from: storage, unsigned, scale }, LeafValues::Words64(out)) => {
-            from.integers(storage, unsigned, scale, out.own(), Some)
+            from.integers((storage, unsigned, scale), leaf, out.own())
         }
         (WriteConversion::Float, LeafValues::Words32(out)) => {
             from.words(out.own(), |bits: f32| bits.to_bits().cast_signed())
@@ -256,14 +257,12 @@ impl<'a> WantedSlots<'a, '_> {
         }
     }
 
-    /// Integers of any storage, through 64 bits where they are scaled.
+    /// Integers of any storage, through 64 bits where they are scaled or checked.
     fn integers<U>(
         &self,
-        storage: Storage,
-        unsigned: bool,
-        scale: Scale,
+        (storage, unsigned, scale): (Storage, bool, Scale),
+        leaf: &Leaf,
         out: &mut Vec<U>,
-        narrow: impl Fn(i64) -> Option<U>,
     ) -> Result<()>
     where
         U: Copy + Default + FromBits,
@@ -285,6 +284,10 @@ impl<'a> WantedSlots<'a, '_> {
                 self.words(out, |v: u32| U::from_i64(i64::from(v)))
             }
             (storage, unsigned, scale) => {
+                let range = integers_of(leaf).ok_or_else(|| {
+                    Error::internal("values of no integer of the format are converted to one")
+                })?;
+                let narrow = |v: i64| range.contains(&v).then(|| U::from_i64(v));
                 let convert = |v: i64| match scale {
                     Scale::Keep | Scale::Narrow => narrow(v),
                     Scale::Multiply(by) => v.checked_mul(by).and_then(&narrow),

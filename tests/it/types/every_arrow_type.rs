@@ -425,6 +425,55 @@ fn what_nothing_holds_is_refused_before_it_is_written() {
     }
 }
 
+/// A row group of one column in a file whose column has the type `stored`.
+fn stored_as(array: ArrayRef, stored: DataType) -> Result<bytes::Bytes> {
+    let stored = Schema::new(vec![Field::new("a", stored, true)]);
+    let of_file = from_arrow(&stored, &FromArrowOptions::new()).expect("a schema");
+    let batch = batch_of(array);
+    let options = WriteOptions::new();
+    let encoder =
+        RowGroupEncoder::with_schema(batch.schema(), of_file.schema, of_file.key_values, options)?;
+    let mut writer = Writer::over(WriteSink(Vec::new()), encoder);
+    writer.write(&batch)?;
+    Ok(writer.into_inner()?.1.into())
+}
+
+#[test]
+fn integers_fit_the_integer_of_their_leaf_or_are_refused() {
+    use DataType as D;
+    let cases: Vec<(ArrayRef, DataType, bool)> = vec![
+        (Arc::new(Int32Array::from(vec![127, -128])), D::Int8, true),
+        (Arc::new(Int32Array::from(vec![128])), D::Int8, false),
+        (Arc::new(Int32Array::from(vec![-129])), D::Int8, false),
+        (Arc::new(Int32Array::from(vec![255, 0])), D::UInt8, true),
+        (Arc::new(Int32Array::from(vec![256])), D::UInt8, false),
+        (Arc::new(Int64Array::from(vec![-1])), D::UInt16, false),
+        (Arc::new(Int64Array::from(vec![i64::from(u32::MAX), 0])), D::UInt32, true),
+        (Arc::new(Int64Array::from(vec![i64::from(u32::MAX) + 1])), D::UInt32, false),
+        (Arc::new(Int64Array::from(vec![i64::from(i32::MIN)])), D::Int32, true),
+        (Arc::new(Int64Array::from(vec![i64::from(i32::MAX) + 1])), D::Int32, false),
+        (Arc::new(Int64Array::from(vec![i64::MAX, 0])), D::UInt64, true),
+        (Arc::new(Int64Array::from(vec![-1])), D::UInt64, false),
+        (Arc::new(UInt64Array::from(vec![3_000_000_000])), D::UInt32, true),
+        (Arc::new(UInt64Array::from(vec![u64::MAX])), D::UInt32, false),
+        (Arc::new(UInt64Array::from(vec![u64::MAX])), D::Int64, false),
+    ];
+    for (array, stored, fits) in cases {
+        let what = format!("{array:?} as {stored}");
+        let file = stored_as(array.clone(), stored.clone());
+        if !fits {
+            let error = file.expect_err(&what);
+            assert_eq!(error.kind(), ErrorKind::Usage, "{what}");
+            assert_eq!(error.at().column.as_deref(), Some("a"), "{what}");
+            continue;
+        }
+        let reader = Reader::new(file.expect(&what)).expect(&what);
+        let batch = reader.batches().expect(&what).next().expect(&what).expect(&what);
+        let expected = arrow_cast::cast(&array, &stored).expect(&what);
+        assert_eq!(batch.column(0).as_ref(), expected.as_ref(), "{what}");
+    }
+}
+
 /// A file of `stored` whose hint states the type `said`.
 fn lying(stored: ArrayRef, said: DataType) -> bytes::Bytes {
     let said = Schema::new(vec![Field::new("a", said, true)]);
