@@ -1,5 +1,6 @@
 //! [`Writer`] writes record batches into a Parquet file, on the calling thread or on several.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +40,15 @@ use crate::write::{EncodedRowGroup, WriteOptions, WriteReport};
 /// [`from_arrow`](fn@crate::schema::from_arrow#what-files-cannot-hold) lists the Parquet type of
 /// each Arrow type, and what files cannot hold.
 ///
-/// The first error poisons the writer: every later call fails, and no footer is written. A writer
-/// that is dropped unfinished leaves no file that looks whole.
+/// The first error poisons the writer, and so does a panic: every later call fails, and no footer
+/// is written. A writer that is dropped unfinished leaves no file that looks whole.
 pub struct Writer<S: Sink = PathSink> {
     sink: S,
     file: FileEncoder,
     side_footer: Option<SideFooter>,
-    /// The error after which nothing more is written.
-    failure: Option<String>,
+    /// The error after which nothing more is written. Set while rows are encoded and written, where
+    /// a panic may end the call.
+    failure: Option<Cow<'static, str>>,
 }
 
 impl<S: Sink> fmt::Debug for Writer<S> {
@@ -212,8 +214,7 @@ impl<S: Sink> Writer<S> {
     pub fn append(&mut self, row_group: EncodedRowGroup) -> Result<()> {
         self.flush()?;
         self.file.adopt(&row_group)?;
-        let put = self.put(row_group);
-        self.poison(put)
+        self.poisoning(|writer| writer.put(row_group))
     }
 
     /// Writes the rows that are held, the indexes and the footer, and completes the file.
@@ -239,14 +240,12 @@ impl<S: Sink> Writer<S> {
         &mut self,
         next: impl Fn(&mut FileEncoder) -> Result<Option<EncodedRowGroup>>,
     ) -> Result<()> {
-        loop {
-            let put = match next(&mut self.file) {
-                Ok(Some(row_group)) => self.put(row_group),
-                Ok(None) => return Ok(()),
-                Err(error) => Err(error),
-            };
-            self.poison(put)?;
-        }
+        self.poisoning(|writer| {
+            while let Some(row_group) = next(&mut writer.file)? {
+                writer.put(row_group)?;
+            }
+            Ok(())
+        })
     }
 
     fn put(&mut self, row_group: EncodedRowGroup) -> Result<()> {
@@ -267,12 +266,15 @@ impl<S: Sink> Writer<S> {
         }
     }
 
-    /// After an error nothing more is written.
-    fn poison(&mut self, result: Result<()>) -> Result<()> {
-        if let Err(error) = &result {
-            self.failure = Some(error.to_string());
+    /// After an error or a panic of `work` nothing more is written.
+    fn poisoning(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.failure = Some(Cow::Borrowed("a panic"));
+        let done = work(self);
+        self.failure = None;
+        if let Err(error) = &done {
+            self.failure = Some(Cow::Owned(error.to_string()));
             self.file.cancel();
         }
-        result
+        done
     }
 }

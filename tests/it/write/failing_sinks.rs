@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -156,6 +157,43 @@ fn a_sink_that_fails_at_any_call_ends_the_writer() {
         }
     }
     println!("{cases} faults, {} calls of a sink", clean.calls);
+}
+
+/// Panics at one call.
+struct Panicking {
+    calls: usize,
+    at: usize,
+}
+
+impl Sink for Panicking {
+    fn write(&mut self, _: Bytes) -> Result<()> {
+        self.calls += 1;
+        assert!(self.calls != self.at, "planted");
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        panic!("a file that lacks bytes is finished");
+    }
+}
+
+#[test]
+fn a_sink_that_panics_ends_the_writer() {
+    for (at, appends) in [(1, false), (2, false), (5, true)] {
+        let options = WriteOptions::new().with_row_group_rows(300);
+        let encoder = RowGroupEncoder::new(rows(0, 1).schema(), options).unwrap();
+        let encoder = encoder.with_threads(1).unwrap();
+        let mut writer = Writer::over(Panicking { calls: 0, at }, encoder.clone());
+        let call = AssertUnwindSafe(|| match appends {
+            true => (0..10).try_for_each(|_| writer.append(encoder.encode(&[rows(0, 10)])?)),
+            false => writer.write(&rows(0, 4_000)),
+        });
+        catch_unwind(call).expect_err("a panic of the sink");
+        let error = writer.write(&rows(0, 10)).expect_err("a writer that is at its end");
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        let error = writer.finish().expect_err("no file");
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
 }
 
 /// A [`Write`] that is interrupted and takes few bytes at a time, or none.
