@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, GenericListViewArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef};
 
 use super::column::{ChunkEncoder, EncodedChunk, Parallelism};
@@ -285,11 +285,11 @@ pub fn batch_bytes(batch: &RecordBatch) -> u64 {
 /// Bytes that the levels of a batch's lists will take: they can be far more than the values.
 fn level_bytes(batch: &RecordBatch) -> u64 {
     let slots = batch.columns().iter().map(|column| slots_in_lists(column, false));
-    (slots.fold(0, usize::saturating_add) as u64).saturating_mul(LEVEL_BYTES)
+    slots.fold(0, u64::saturating_add).saturating_mul(LEVEL_BYTES)
 }
 
 /// Slots of the leaves that lie in lists.
-fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
+fn slots_in_lists(array: &dyn Array, in_list: bool) -> u64 {
     let span = |first: Option<usize>, last: Option<usize>, values: &dyn Array| {
         // Views and fixed lengths aside, a list without offsets is empty.
         let from = first.unwrap_or_default();
@@ -316,25 +316,23 @@ fn slots_in_lists(array: &dyn Array, in_list: bool) -> usize {
             span(at(offsets.first()), at(offsets.last()), map.entries())
         }
         DataType::FixedSizeList(..) => slots_in_lists(array.as_fixed_size_list().values(), true),
-        // List views may overlap, so their sizes are counted, as if their elements were leaves.
-        DataType::ListView(_) => {
-            let sizes = array.as_list_view::<i32>().sizes();
-            let sizes = sizes.iter().filter_map(|&size| usize::try_from(size).ok());
-            sizes.fold(0, usize::saturating_add)
-        }
-        DataType::LargeListView(_) => {
-            let sizes = array.as_list_view::<i64>().sizes();
-            let sizes = sizes.iter().filter_map(|&size| usize::try_from(size).ok());
-            sizes.fold(0, usize::saturating_add)
-        }
+        DataType::ListView(_) => slots_in_views(array.as_list_view::<i32>()),
+        DataType::LargeListView(_) => slots_in_views(array.as_list_view::<i64>()),
         DataType::Struct(_) => {
             let children = array.as_struct().columns().iter();
-            let slots = children.map(|child| slots_in_lists(child, in_list));
-            slots.fold(0, usize::saturating_add)
+            children.map(|child| slots_in_lists(child, in_list)).fold(0, u64::saturating_add)
         }
-        _ if in_list => array.len(),
+        _ if in_list => array.len() as u64,
         _ => 0,
     }
+}
+
+/// List views may share elements: each is counted as often as lists have it, all of them alike.
+fn slots_in_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
+    let elements: u128 = lists.sizes().iter().map(|size| size.as_usize() as u128).sum();
+    let all = u128::from(slots_in_lists(lists.values(), true));
+    let own = all.saturating_mul(elements) / (lists.values().len() as u128).max(1);
+    u64::try_from(own).unwrap_or(u64::MAX).min(MAX_EXPANDED)
 }
 
 /// Bytes of a slot in a list besides its value, because two levels of 16 bits are copied once on
@@ -388,5 +386,32 @@ impl EncodedRowGroup {
     /// Bytes of its pages.
     pub fn bytes(&self) -> u64 {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).map(|bytes| bytes.len() as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BooleanArray, ListArray, ListViewArray, StructArray};
+    use arrow_buffer::OffsetBuffer;
+
+    use super::*;
+
+    #[test]
+    fn list_views_have_the_levels_of_all_leaves_below_them() {
+        let bits: ArrayRef = Arc::new(BooleanArray::from(vec![true; 30]));
+        let fields = ["a", "b", "c"].map(|name| Field::new(name, DataType::Boolean, true));
+        let group = StructArray::new(fields.to_vec().into(), vec![bits; 3], None);
+        let item = Arc::new(Field::new_list_field(group.data_type().clone(), true));
+        let offsets = OffsetBuffer::new(vec![0, 10, 10, 30].into());
+        let lists = ListArray::new(item.clone(), offsets, Arc::new(group.clone()), None);
+        assert_eq!(slots_in_lists(&lists, false), 90);
+        let (offsets, sizes) = (vec![0, 10, 10], vec![10, 0, 20]);
+        let views = |offsets: Vec<i32>, sizes: Vec<i32>| {
+            let values = Arc::new(group.clone());
+            ListViewArray::new(item.clone(), offsets.into(), sizes.into(), values, None)
+        };
+        assert_eq!(slots_in_lists(&views(offsets, sizes), false), 90);
+        assert_eq!(slots_in_lists(&views(vec![0; 100], vec![30; 100]), false), 9000);
+        assert_eq!(slots_in_lists(&views(vec![], vec![]), false), 0);
     }
 }
