@@ -183,7 +183,7 @@ impl FileLayout {
             )));
         }
         for (field, shape) in arrow.fields().iter().zip(&mapping.shapes) {
-            fits(field, shape, &leaves)?;
+            fits_by_name(field, shape, &leaves)?;
         }
         let is_empty = |leaf: &&Leaf| leaf.physical == Physical::FixedLenByteArray(0);
         if let Some(leaf) = leaves.iter().find(is_empty) {
@@ -407,7 +407,20 @@ fn same_type(a: &DataType, b: &DataType) -> bool {
     }
 }
 
-/// Checks that arrays of a field can be stored in the leaves of a shape.
+/// Checks that a field has the name of a shape, and that its arrays can be stored in its leaves.
+fn fits_by_name(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
+    let (ours, theirs) = (field.name(), shape.field.name());
+    if ours != theirs {
+        return Err(Error::usage(format_args!(
+            "the batches have \"{ours}\" where the Parquet schema has \"{theirs}\": bring them \
+             into one order, or rename one"
+        )));
+    }
+    fits(field, shape, leaves)
+}
+
+/// Checks that arrays of a field can be stored in the leaves of a shape. The names of elements and
+/// of keys and values of maps may be any.
 fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
     let wrong = || {
         Error::usage(format_args!(
@@ -432,7 +445,8 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
             Ok(())
         }
         (Kind::Struct(children), DataType::Struct(fields)) if children.len() == fields.len() => {
-            fields.iter().zip(children).try_for_each(|(field, child)| fits(field, child, leaves))
+            let mut pairs = fields.iter().zip(children);
+            pairs.try_for_each(|(field, child)| fits_by_name(field, child, leaves))
         }
         (
             Kind::List { item, .. },
@@ -442,7 +456,17 @@ fn fits(field: &Field, shape: &Shape, leaves: &[Leaf]) -> Result<()> {
             | DataType::LargeListView(of)
             | DataType::FixedSizeList(of, _),
         ) => fits(of, item, leaves),
-        (Kind::Map { entries, .. }, DataType::Map(of, _)) => fits(of, entries, leaves),
+        (Kind::Map { entries, .. }, DataType::Map(of, _)) => {
+            match (&entries.kind, of.data_type()) {
+                (Kind::Struct(children), DataType::Struct(fields))
+                    if children.len() == fields.len() =>
+                {
+                    let mut pairs = fields.iter().zip(children);
+                    pairs.try_for_each(|(field, child)| fits(field, child, leaves))
+                }
+                _ => Err(wrong()),
+            }
+        }
         _ => Err(wrong()),
     }
 }
@@ -464,6 +488,8 @@ fn for_each_leaf(field: &Field, shape: &Shape, visit: &mut dyn FnMut(usize, &Dat
     }
 }
 
+/// Whether an array has a dictionary: readers that go by `ARROW:schema` decode fewer encodings to
+/// those.
 fn holds_dictionary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) => true,
@@ -476,5 +502,3 @@ fn holds_dictionary(data_type: &DataType) -> bool {
 /// more than all other fields take.
 const LEAF_BYTES: usize = 64;
 const FOOTER_BYTES: usize = 256;
-/// Whether an array has a dictionary: readers that go by `ARROW:schema` decode fewer encodings to
-/// those.

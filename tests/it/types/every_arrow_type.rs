@@ -474,6 +474,42 @@ fn integers_fit_the_integer_of_their_leaf_or_are_refused() {
     }
 }
 
+#[test]
+fn columns_of_another_order_than_those_of_the_schema_are_refused() {
+    use DataType as D;
+    let fields = |names: [&str; 2]| {
+        Fields::from(names.map(|name| Field::new(name, D::Int32, true)).to_vec())
+    };
+    let group = |names| Field::new("group", D::Struct(fields(names)), true);
+    let table = |names| Schema::new(vec![group(names)]);
+    for (batches, file) in [
+        (Schema::new(fields(["b", "a"])), Schema::new(fields(["a", "b"]))),
+        (table(["b", "a"]), table(["a", "b"])),
+        (table(["a", "c"]), table(["a", "b"])),
+    ] {
+        let of_file = from_arrow(&file, &FromArrowOptions::new()).expect("a schema");
+        let with = |schema: Schema| {
+            let of_file = of_file.schema.clone();
+            RowGroupEncoder::with_schema(schema.into(), of_file, Vec::new(), WriteOptions::new())
+        };
+        let error = with(batches).expect_err("other columns");
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        with(file).expect("its own columns");
+    }
+    // The names of elements, keys and values may be any.
+    let list = |item| Field::new("l", D::List(Field::new(item, D::Int32, true).into()), true);
+    let map = |[key, value]: [&str; 2]| {
+        let entries = vec![Field::new(key, D::Int32, false), Field::new(value, D::Int32, true)];
+        let entries = Field::new("entries", D::Struct(entries.into()), false);
+        Field::new("m", D::Map(entries.into(), false), true)
+    };
+    let file = Schema::new(vec![list("element"), map(["key", "value"])]);
+    let of_file = from_arrow(&file, &FromArrowOptions::new()).expect("a schema");
+    let batches = Schema::new(vec![list("item"), map(["keys", "values"])]);
+    RowGroupEncoder::with_schema(batches.into(), of_file.schema, Vec::new(), WriteOptions::new())
+        .expect("one place for each");
+}
+
 /// A file of `stored` whose hint states the type `said`.
 fn lying(stored: ArrayRef, said: DataType) -> bytes::Bytes {
     let said = Schema::new(vec![Field::new("a", said, true)]);
