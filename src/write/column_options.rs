@@ -9,7 +9,7 @@ use crate::encoding::readers::{TargetReader, ValueType};
 use crate::error::{Error, Result};
 use crate::format::Encoding;
 use crate::page::PageVersion;
-use crate::schema::Leaf;
+use crate::schema::{Leaf, Physical};
 
 /// Which statistics are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +105,7 @@ pub struct ColumnOptions {
 
 impl ColumnOptions {
     /// The encoding of the values, without a dictionary. RLE_DICTIONARY stands for a dictionary of
-    /// any size.
+    /// any size, which BOOLEAN never has.
     #[must_use]
     pub fn with_encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
@@ -172,6 +172,9 @@ impl ColumnOptions {
         };
         if let Some(encoding) = self.encoding {
             let dictionary = encoding == Encoding::RleDictionary;
+            if dictionary && leaf.physical == Physical::Boolean {
+                return wrong(&format_args!("{physical} is never written as a dictionary"));
+            }
             if !dictionary && !is_legal(encoding, physical) {
                 if encoding == Encoding::Pfor && !HAS_PFOR {
                     return wrong(&"PFOR is experimental, and needs the feature `preview`");
@@ -265,14 +268,14 @@ pub(crate) struct LeafSettings {
 }
 
 impl LeafSettings {
-    /// Whether all readers that the file is for decode the leaf in this encoding.
-    pub(crate) fn is_read_in(&self, encoding: Encoding, leaf: &Leaf) -> bool {
-        let values = ValueType {
     /// Whether the values may be written as a dictionary.
     pub(crate) fn may_have_dictionary(&self) -> bool {
         self.dictionary && matches!(self.encoding, None | Some(Encoding::RleDictionary))
     }
 
+    /// Whether all readers that the file is for decode the leaf in this encoding.
+    pub(crate) fn is_read_in(&self, encoding: Encoding, leaf: &Leaf) -> bool {
+        let values = ValueType {
             physical: leaf.physical.format_type(),
             logical: leaf.logical.as_ref(),
             hinted_dictionary: self.arrow_dictionary,

@@ -347,7 +347,9 @@ fn illegal_encodings_are_refused_at_open() {
     use marquetry::format::Encoding::*;
     for (name, array) in columns_of_every_type() {
         let illegal: &[_] = match name {
-            "boolean" => &[DeltaBinaryPacked, ByteStreamSplit, DeltaByteArray, Alp, Pfor],
+            "boolean" => {
+                &[RleDictionary, DeltaBinaryPacked, ByteStreamSplit, DeltaByteArray, Alp, Pfor]
+            }
             "int32" | "int64" if !cfg!(feature = "preview") => &[Rle, DeltaByteArray, Alp, Pfor],
             "int32" | "int64" => &[Rle, DeltaByteArray, DeltaLengthByteArray, Alp],
             "float" | "double" => &[Rle, DeltaBinaryPacked, DeltaByteArray, Pfor],
