@@ -66,7 +66,7 @@ impl RowSizes {
     fn column_bytes(&self, column: usize, array: &ArrayRef) -> u64 {
         let bytes = array_bytes(array);
         match self.is_expanded(column) {
-            true => bytes.max(value_bytes(array).min(MAX_EXPANDED)),
+            true => bytes.max(value_bytes(array).min(MAX_ARRAY_BYTES)),
             false => bytes,
         }
     }
@@ -94,10 +94,6 @@ impl RowSizes {
         columns.map(|(i, array)| self.column_bytes(i, array)).max().unwrap_or_default()
     }
 }
-
-/// Maximum bytes or slots of values that rows share, so that sums of them do not overflow: more
-/// than any memory has.
-const MAX_EXPANDED: u64 = 1 << 48;
 
 /// The rows of a row group that is not encoded yet.
 #[derive(Debug, Default)]
@@ -332,7 +328,7 @@ fn slots_in_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
     let elements: u128 = lists.sizes().iter().map(|size| size.as_usize() as u128).sum();
     let all = u128::from(slots_in_lists(lists.values(), true));
     let own = all.saturating_mul(elements) / (lists.values().len() as u128).max(1);
-    u64::try_from(own).unwrap_or(u64::MAX).min(MAX_EXPANDED)
+    u64::try_from(own).unwrap_or(u64::MAX).min(MAX_ARRAY_BYTES)
 }
 
 /// Bytes of a slot in a list besides its value, because two levels of 16 bits are copied once on
