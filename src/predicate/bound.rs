@@ -13,6 +13,7 @@ pub(super) use super::bound_column::{
 use super::computed::BoundComputed;
 use super::expression::Function;
 use crate::schema::Projection;
+use crate::schema::convert::ReadConversion;
 
 /// A predicate that was checked against a schema, and can prune and be evaluated. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -96,6 +97,22 @@ impl Bound {
             }
         });
         paths
+    }
+
+    /// Without the bounds and bloom filters of strings: they are those of the stored bytes, and the
+    /// strings that are read have other bytes where these are not UTF-8. Counts of nulls stay, and
+    /// dictionaries, because their entries are read as the values are.
+    pub(crate) fn without_bounds_of_strings(mut self) -> Self {
+        let mut columns = self.columns.to_vec();
+        for column in &mut columns {
+            if let ColumnOrigin::File(file) = &mut column.origin
+                && matches!(file.conversion, Some(ReadConversion::Bytes { utf8: true, .. }))
+            {
+                file.conversion = None;
+            }
+        }
+        self.columns = columns.into();
+        self
     }
 
     /// The names of what must be read.

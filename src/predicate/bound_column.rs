@@ -124,7 +124,8 @@ pub(super) struct BoundLeaf {
     pub(super) leaf: Leaf,
     /// Whether the metadata of the leaf hold for the tested values.
     pub(super) facts: FactsHold,
-    /// How the values of the tested leaf become those of Arrow.
+    /// How the values of the tested leaf become those of Arrow, and its bounds with them; `None` if
+    /// bounds and bloom filters are not to be asked.
     pub(super) conversion: Option<ReadConversion>,
     /// Definition level from which on it is not null.
     pub(super) present: u64,

@@ -17,7 +17,7 @@ use super::column::{ColumnSpec, LeafBatch, column_specs};
 use super::counters::FilterCounters;
 use super::filter_stages::{EarlyColumn, FilterColumns, FilterGroups, FilterStage, FilterStages};
 use super::footer::Footer;
-use super::options::ReadOptions;
+use super::options::{ReadOptions, Utf8};
 use super::wiring::ReadWiring;
 
 use crate::clock::Instant;
@@ -69,6 +69,10 @@ impl Filter {
         let is_all_null = |leaf: usize| !options.verify_statistics && footer.is_all_null(leaf);
         let (schema, key_values) = (footer.schema(), footer.key_values());
         let bound = predicate.bind_with(schema, key_values, &options.arrow, &is_all_null)?;
+        let bound = match options.utf8 {
+            Utf8::Lossy => bound.without_bounds_of_strings(),
+            _ => bound,
+        };
         let mapping =
             to_arrow(footer.schema(), footer.key_values(), &bound.projection(), &options.arrow)?;
         let (mapping, before) = cheap_strings(mapping, &bound, footer, options, shapes)?;

@@ -752,3 +752,23 @@ fn run_ends_of_a_missing_column_that_are_too_small_for_a_batch_make_the_batches_
         assert_eq!(rows, 100_000);
     }
 }
+
+#[test]
+fn a_filter_finds_text_that_is_not_utf8_as_it_is_read() {
+    use marquetry::arrow_array::{ArrayRef, BinaryArray};
+    use marquetry::col;
+    let count = |values: &[&[u8]], filter| {
+        let column: ArrayRef = Arc::new(BinaryArray::from_iter_values(values));
+        let reader = Reader::new(file_of(vec![("s", column)])).expect("a file");
+        let reader = reader.binary_as_utf8(true).lossy_utf8(true).threads(1);
+        reader.filter(filter).count().expect("a count")
+    };
+    let mended = "a\u{FFFD}";
+    // By bounds.
+    assert_eq!(count(&[b"a\xFF"], col("s").eq(mended)), 1);
+    assert_eq!(count(&[b"a\xFF"], col("s").gt(mended)), 0);
+    assert_eq!(count(&[b"a\xFF"], col("s").is_null()), 0);
+    // By the bloom filter, or the dictionary.
+    assert_eq!(count(&[b"a", b"a\xFF", b"b"], col("s").eq(mended)), 1);
+    assert_eq!(count(&[b"a", b"a\xFF", b"b", b"a\xFF"], col("s").is_in([mended, "c"])), 2);
+}
