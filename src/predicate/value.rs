@@ -16,6 +16,7 @@ use crate::format::LogicalType;
 use crate::schema::convert::{ReadConversion, Scale};
 use crate::schema::{Leaf, Physical};
 use crate::stats::bloom;
+use crate::stats::order::ValueOrder;
 
 /// A value that is not null.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,8 +107,10 @@ impl LiteralValue {
                 let product = raw.checked_mul(power_of_ten(exponent)?)?;
                 within_precision(product, data_type).map(Self::Wide)
             }
+            // Bounds of FLOAT16 are those of its numbers, also where it is read as bytes.
             ReadConversion::Bytes { .. } | ReadConversion::FixedBytes(_) => {
-                Some(Self::Bytes(bytes.to_vec()))
+                let in_order = ValueOrder::for_leaf(leaf, false) == ValueOrder::Bytes;
+                in_order.then(|| Self::Bytes(bytes.to_vec()))
             }
             ReadConversion::Null
             | ReadConversion::Interval(_)

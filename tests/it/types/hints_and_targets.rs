@@ -772,3 +772,20 @@ fn a_filter_finds_text_that_is_not_utf8_as_it_is_read() {
     assert_eq!(count(&[b"a", b"a\xFF", b"b"], col("s").eq(mended)), 1);
     assert_eq!(count(&[b"a", b"a\xFF", b"b", b"a\xFF"], col("s").is_in([mended, "c"])), 2);
 }
+
+#[test]
+fn a_filter_finds_floats_of_16_bits_that_are_read_as_bytes() {
+    use marquetry::arrow_array::{ArrayRef, Float16Array};
+    use marquetry::col;
+    let values = [1.0, 1.000_976_562_5, 1.5].map(half::f16::from_f64);
+    let column: ArrayRef = Arc::new(Float16Array::from_iter_values(values));
+    let reader = Reader::new(file_of(vec![("v", column)])).expect("a file").threads(1);
+    for data_type in [DataType::FixedSizeBinary(2), DataType::Binary] {
+        let target = Schema::new(vec![Field::new("v", data_type, false)]);
+        let reader = reader.clone().target(Arc::new(target), MatchBy::Name).expect("a target");
+        for value in values {
+            let filter = col("v").eq(value.to_le_bytes().to_vec());
+            assert_eq!(reader.clone().filter(filter).count().expect("a count"), 1, "{value}");
+        }
+    }
+}
