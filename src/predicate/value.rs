@@ -94,7 +94,9 @@ impl LiteralValue {
             }
             ReadConversion::Int96(unit) => {
                 let (nanos, days) = bytes.split_first_chunk::<8>()?;
-                let nanos = i128::from(u64::from_le_bytes(*nanos));
+                // Days are compared first, so that more than a day is no bound in time.
+                let nanos = Some(i64::from_le_bytes(*nanos)).filter(|n| (0..DAY).contains(n))?;
+                let nanos = i128::from(nanos);
                 let days = i128::from(i32::from_le_bytes(days.try_into().ok()?)) - 2_440_588;
                 let nanos = days * i128::from(DAY) + nanos;
                 Some(Self::Int(divide(nanos, nanos_of(unit).into(), side)))

@@ -216,6 +216,14 @@ fn orders_are_those_of_the_types() {
     let late = "x > timestamp '1970-01-03 00:00:00'";
     assert_eq!(pruned(late, &int96, TYPE, &statistics), Might);
     assert_eq!(pruned(late, &int96, INT96, &statistics), Cannot);
+    // A day has no nanoseconds below 0, nor more than its own.
+    for nanos in [-1, 86_400_000_000_000, i64::MIN] {
+        let day = |day: i32| [&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat();
+        let statistics = bounded(day(2_440_588), day(2_440_589));
+        for text in [late, "x < timestamp '1970-01-01 00:00:00'"] {
+            assert_eq!(pruned(text, &int96, INT96, &statistics), Might, "{text}, {nanos}");
+        }
+    }
     // Of an annotation that is unknown, the order is too.
     let odd = leaf(Type::Int32, Some(LogicalType::Uuid), None);
     let statistics = bounded(1i32.to_le_bytes(), 2i32.to_le_bytes());
