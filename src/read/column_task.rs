@@ -215,6 +215,7 @@ mod tests {
 
     use super::*;
     use crate::io::WriteSink;
+    use crate::read::wiring::GAP;
     use crate::write::WriteOptions;
     use crate::{Compression, Reader, Writer};
 
@@ -304,7 +305,7 @@ mod tests {
                         let most = if rng.bool() { 10 } else { most };
                         at = end + rng.u64(1..most);
                     }
-                    let window = Window::from_runs(runs.into_iter(), u64::MAX);
+                    let window = Window::from_runs(runs.into_iter(), u64::MAX, GAP);
                     let (found, _) = decoded(in_pieces, &window, &file);
                     let (expected, asked) = decoded(of_whole, &window, &file);
                     assert_eq!(asked, 0);
@@ -322,7 +323,7 @@ mod tests {
             let mut task = task(&plan, &file, leaf, false);
             assert!(task.decoders.is_empty(), "nothing is made before it is asked for");
             let decode = |task: &mut ColumnTask, rows| {
-                let window = Window::from_runs(std::iter::once(rows), u64::MAX);
+                let window = Window::from_runs(std::iter::once(rows), u64::MAX, GAP);
                 decoded(&mut task.decoders().unwrap()[0], &window, &file).0.array
             };
             let first = decode(&mut task, 0..50_000);
@@ -340,7 +341,7 @@ mod tests {
         let (plan, file) = file(3);
         let mut task = task(&plan, &file, 0, true);
         let mut window = |rows| {
-            let window = Window::from_runs(std::iter::once(rows), u64::MAX);
+            let window = Window::from_runs(std::iter::once(rows), u64::MAX, GAP);
             let (batch, asked) = decoded(&mut task.decoders().unwrap()[0], &window, &file);
             assert_eq!(batch.array.as_primitive::<Int64Type>().len(), window.rows());
             asked

@@ -138,13 +138,15 @@ impl RowGroupDecoder {
 
     fn window(&mut self) -> Window {
         let max = self.size.rows as u64;
-        let start = self.next_row;
+        let (start, gap) = (self.next_row, self.plan.wiring().max_gap());
         let mut window = match (self.counted_run(), &self.range.selection) {
-            (Some(run), _) => Window::from_runs(std::iter::once(run), u64::MAX),
-            (None, None) => Window::from_runs(std::iter::once(start..self.range.rows.end), max),
+            (Some(run), _) => Window::from_runs(std::iter::once(run), u64::MAX, gap),
+            (None, None) => {
+                Window::from_runs(std::iter::once(start..self.range.rows.end), max, gap)
+            }
             (None, Some(selection)) => {
                 let runs = selection.runs_from(start);
-                Window::from_runs(runs.map(|run| run.start.max(start)..run.end), max)
+                Window::from_runs(runs.map(|run| run.start.max(start)..run.end), max, gap)
             }
         };
         self.next_row = window.end();

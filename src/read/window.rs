@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::filter_stages::FilterStages;
+use super::wiring::GAP;
 use crate::bytes::saturated;
 use crate::error::{Error, LimitKind, Result};
 
@@ -112,10 +113,6 @@ pub(super) struct RowSpans {
     pub(super) keep: Option<BooleanBuffer>,
 }
 
-/// Maximum gap between wanted rows that is decoded, because skipping it would cost more. Its pages
-/// must be there.
-pub(super) const GAP: u64 = 16;
-
 /// Minimum unwanted rows that one more span must save, where a filter leaves runs of rows.
 const MIN_ROWS_SAVED_PER_SPAN: usize = 64;
 
@@ -123,8 +120,9 @@ const MIN_ROWS_SAVED_PER_SPAN: usize = 64;
 const MAX_ROWS_FOR_ONE: u64 = 3;
 
 impl Window {
-    /// The first `max` rows of `runs`, which are not empty.
-    pub(super) fn from_runs(runs: impl Iterator<Item = Range<u64>>, max: u64) -> Self {
+    /// The first `max` rows of `runs`, which are not empty. Gaps of at most `gap` rows between them
+    /// are decoded, too.
+    pub(super) fn from_runs(runs: impl Iterator<Item = Range<u64>>, max: u64, gap: u64) -> Self {
         let (mut wanted, mut rows) = (Vec::new(), 0u64);
         for Range { start, end } in runs {
             let end = end.min(start.saturating_add(max - rows));
@@ -134,7 +132,7 @@ impl Window {
                 break;
             }
         }
-        let all = RowSpans::joined(&wanted);
+        let all = RowSpans::joined(&wanted, gap);
         let few = rows.saturating_mul(MAX_ROWS_FOR_ONE + 1) < all.rows as u64;
         let rows = saturated(rows);
         let apart = few.then(|| RowSpans { spans: wanted.into(), rows, keep: None });
@@ -175,7 +173,7 @@ impl Window {
         let few = lists && passed.set_slices().take(max + 1).count() <= max;
         let apart = few.then(|| {
             let runs: Vec<Range<u64>> = self.runs(passed).collect();
-            let joined = RowSpans::joined(&runs);
+            let joined = RowSpans::joined(&runs, GAP);
             if joined.rows as u64 > (MAX_ROWS_FOR_ONE + 1).saturating_mul(rows as u64) {
                 return RowSpans { spans: runs.into(), rows, keep: None };
             }
@@ -259,8 +257,8 @@ impl Window {
 }
 
 impl RowSpans {
-    /// Runs, joined across short gaps.
-    fn joined(runs: &[Range<u64>]) -> Self {
+    /// Runs, joined across gaps of at most `max_gap` rows.
+    fn joined(runs: &[Range<u64>], max_gap: u64) -> Self {
         let of = |n: u64| saturated(n);
         // A run may be a count of more rows than there is memory for bits.
         if let [run] = runs {
@@ -270,7 +268,7 @@ impl RowSpans {
         let mut spans: Vec<Range<u64>> = Vec::new();
         let mut keep = BooleanBufferBuilder::new(0);
         for run in runs {
-            let gap = spans.last().map(|last| run.start - last.end).filter(|gap| *gap <= GAP);
+            let gap = spans.last().map(|last| run.start - last.end).filter(|gap| *gap <= max_gap);
             match (gap, spans.last_mut()) {
                 (Some(gap), Some(last)) => {
                     keep.append_n(of(gap), false);
@@ -312,7 +310,7 @@ mod tests {
             }
             let all: Vec<u64> = runs.iter().cloned().flatten().collect();
             let max = rng.u64(1..500);
-            let window = Window::from_runs(runs.iter().cloned(), max);
+            let window = Window::from_runs(runs.iter().cloned(), max, GAP);
             let first: Vec<u64> = all.into_iter().take(max as usize).collect();
             assert_eq!(window.rows(), first.len(), "seed {seed}");
             assert_eq!(window.end(), first.last().unwrap() + 1);

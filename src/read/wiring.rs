@@ -32,6 +32,9 @@ pub struct ReadWiring {
     /// Only the number of rows is wanted, and there are no columns: rows that need not be decoded
     /// are given at once, however many they are.
     pub(crate) counting: bool,
+    /// Whether rows that are not wanted are left alone, because their pages are damaged, also where
+    /// it costs less to decode them.
+    pub(crate) skips_gaps: bool,
 }
 
 impl Default for ReadWiring {
@@ -44,11 +47,17 @@ impl Default for ReadWiring {
             budget: None,
             part: None,
             counting: false,
+            skips_gaps: false,
         }
     }
 }
 
 impl ReadWiring {
+    /// Maximum gap between wanted rows that is decoded.
+    pub(super) fn max_gap(&self) -> u64 {
+        if self.skips_gaps { 0 } else { GAP }
+    }
+
     /// The row groups that are chosen in a file of `row_groups`, in order, and which rows of them;
     /// `None` for all.
     pub(crate) fn chosen_row_groups(
@@ -67,3 +76,7 @@ impl ReadWiring {
         }
     }
 }
+
+/// Maximum gap between wanted rows that is decoded, because skipping it would cost more. Its pages
+/// must be there.
+pub(super) const GAP: u64 = 16;

@@ -432,6 +432,7 @@ impl RowGroupReader<'_> {
             ..reader.options.clone()
         };
         reader = reader.options(options).row_groups([self.row_group])?;
+        reader.wiring.skips_gaps = true;
         let Some(rows) = rows else { return Ok(reader) };
         let mut first = 0u64;
         for before in 0..self.row_group {

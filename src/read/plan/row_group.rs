@@ -140,7 +140,7 @@ impl Plan {
         if !helps || footer.quirks().carries_prefix {
             indexes.clear();
         }
-        let wanted = range.wanted(rows_in_group)?;
+        let wanted = range.wanted(rows_in_group, self.wiring())?;
         indexes.retain(|(i, _)| {
             let leaf_index = self.leaves().get(*i).map_or(usize::MAX, |column| column.leaf.index);
             let known = self.page_cache().find(range.row_group, leaf_index);
@@ -231,7 +231,7 @@ impl PageIndexPlan {
             self.plan.keep_index(need.start, bytes);
         }
         if !bytes.is_empty() {
-            let wanted = self.range.wanted(self.rows_in_group)?;
+            let wanted = self.range.wanted(self.rows_in_group, self.plan.wiring())?;
             for (&i, bytes) in self.columns.iter().zip(bytes) {
                 let Some(chunk) = self.chunks.get_mut(i) else { continue };
                 let map = || -> Result<Arc<PageMap>> {

@@ -7,7 +7,6 @@ use crate::predicate::PruneResult;
 use crate::read::filter::Filter;
 use crate::read::footer::Footer;
 use crate::read::options::ReadOptions;
-use crate::read::window::GAP;
 use crate::read::wiring::ReadWiring;
 use crate::selection::RowSelection;
 
@@ -112,8 +111,8 @@ impl RowRange {
     }
 
     /// The rows whose pages are wanted: short gaps are decoded too.
-    pub(super) fn wanted(&self, rows_in_group: u64) -> Result<RowSelection> {
-        Ok(self.to_selection(rows_in_group)?.without_gaps(GAP))
+    pub(super) fn wanted(&self, rows_in_group: u64, wiring: &ReadWiring) -> Result<RowSelection> {
+        Ok(self.to_selection(rows_in_group)?.without_gaps(wiring.max_gap()))
     }
 
     /// The rows that are wanted, of all `rows_in_group`.

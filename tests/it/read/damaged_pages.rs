@@ -8,11 +8,12 @@ use bytes::Bytes;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use marquetry::arrow_schema::{DataType, Field};
-use marquetry::format::PageType;
+use marquetry::format::{PageType, Thrift};
+use marquetry::io::WriteSink;
 use marquetry::read::OnDamage;
-use marquetry::{Batches, Compression, ErrorKind, PageVersion, Reader, WriteOptions, col};
+use marquetry::{Batches, Compression, ErrorKind, PageVersion, Reader, WriteOptions, Writer, col};
 
-use crate::support::row_groups;
+use crate::support::{close, row_groups};
 
 const GROUP_ROWS: usize = 400;
 const GROUPS: usize = 3;
@@ -240,4 +241,49 @@ fn random_damage_never_changes_a_value() {
         assert_eq!(at, found.num_rows(), "{expected_rows:?}");
     }
     assert!(nulled > 30, "{nulled} pages");
+}
+
+/// A file of pages of one row, with offset indexes or without.
+fn single_rows(rows: usize, indexed: bool) -> Bytes {
+    let batch = RecordBatch::try_from_iter([("name", row_groups::names(0..rows))]);
+    let batch = batch.expect("a batch");
+    let options = WriteOptions::new().with_page_rows(1).with_dictionary(false);
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    let file = writer.into_inner().expect("a file").1;
+    if indexed {
+        return file.into();
+    }
+    let reader = Reader::new(Bytes::from(file.clone())).expect("a file");
+    let mut meta = reader.metadata().index().to_file_meta_data().expect("metadata");
+    for chunk in meta.row_groups.iter_mut().flat_map(|group| &mut group.columns) {
+        (chunk.offset_index_offset, chunk.offset_index_length) = (None, None);
+        (chunk.column_index_offset, chunk.column_index_length) = (None, None);
+    }
+    let len = u32::from_le_bytes(file[file.len() - 8..file.len() - 4].try_into().expect("four"));
+    close(file[..file.len() - 8 - len as usize].to_vec(), &meta.to_thrift()).into()
+}
+
+#[test]
+fn damaged_pages_of_few_rows_are_left_alone() {
+    for indexed in [true, false] {
+        let whole = single_rows(60, indexed);
+        let index = open(&whole).page_index(0, 0).expect("an index").offset_index;
+        assert_eq!(index.is_some(), indexed);
+        let (places, expected) = (pages(&whole, 0, 0), row_groups::names(0..60));
+        let mut broken = whole.clone();
+        for page in [9, 17, 18, 59] {
+            broken = damaged(&broken, places[page].end - 1);
+        }
+        let (found, account) = read(&open(&broken));
+        assert!(account.damage().is_empty(), "{:?}", account.damage());
+        let lost: Vec<_> = account.nulled().iter().map(|page| page.rows.clone()).collect();
+        assert_eq!(lost, [9..10, 17..18, 18..19, 59..60]);
+        assert_eq!(found.num_rows(), 60);
+        for row in 0..60 {
+            let (is, was) = (found.column(0).slice(row, 1), expected.slice(row, 1));
+            let is_lost = [9, 17, 18, 59].contains(&row);
+            assert!(if is_lost { is.is_null(0) } else { is == was }, "row {row}");
+        }
+    }
 }
