@@ -172,6 +172,11 @@ pub struct StoredPages {
 }
 
 impl StoredPages {
+    /// Where those that are left end in the file.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.rest.len() as u64
+    }
+
     fn page(&mut self) -> Result<Option<StoredPage>> {
         if self.slots_left == 0 {
             // A page without values may follow.

@@ -17,10 +17,10 @@ use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 use super::Reader;
 use crate::error::{Error, ErrorKind, Result, Spec};
-use crate::format::PageType;
+use crate::format::{OffsetIndex, PageLocation, PageType};
 use crate::limits::Reservation;
 use crate::memory::bytes_of_nulls;
-use crate::read::{PageIndexUse, ReadOptions, contradiction};
+use crate::read::{PageCache, PageIndexUse, ReadOptions, contradiction};
 use crate::rows;
 use crate::schema::{Kind, Projection, Shape, to_arrow};
 use crate::selection::RowSelection;
@@ -143,8 +143,8 @@ impl NullFilled {
         }
         let rows = metadata.row_group_rows(row_group)?;
         let (mut parts, mut pages) = (Vec::with_capacity(found.len()), Vec::new());
+        let group = RowGroupReader::new(reader, row_group, rows);
         for part in &found {
-            let group = RowGroupReader { reader, row_group, rows };
             match group.part(part, start, &mut pages)? {
                 Ok(rows) => parts.push(rows),
                 Err(reason) => return Ok(Err(reason)),
@@ -263,8 +263,9 @@ fn struct_fields(shape: &Shape) -> usize {
 }
 
 /// A damaged row group.
-struct RowGroupReader<'a> {
-    reader: &'a Reader,
+struct RowGroupReader {
+    /// A reader for each part. Pages that it finds are not kept for other reads.
+    reader: Reader,
     row_group: usize,
     rows: u64,
 }
@@ -276,7 +277,14 @@ struct LeafPages {
     end: Option<Error>,
 }
 
-impl RowGroupReader<'_> {
+impl RowGroupReader {
+    fn new(reader: &Reader, row_group: usize, rows: u64) -> Self {
+        let mut reader = reader.clone();
+        reader.wiring.skips_gaps = true;
+        reader.page_cache = PageCache::default();
+        Self { reader, row_group, rows }
+    }
+
     /// The rows of a part from `start` on; its damaged pages are added to `pages`.
     fn part(
         &self,
@@ -376,10 +384,17 @@ impl RowGroupReader<'_> {
     fn rows_by_headers(&self, leaf: usize) -> Result<OrReason<LeafPages>> {
         let is_flat = self.reader.metadata.schema().leaf(leaf)?.max_rep == 0;
         let (mut pages, mut at) = (Vec::new(), 0u64);
-        for page in self.reader.stored_pages(self.row_group, leaf)? {
+        let stored = self.reader.stored_pages(self.row_group, leaf)?;
+        let (mut index, chunk_end) = (OffsetIndex::default(), stored.end());
+        let mut bytes_end = None;
+        for page in stored {
             let page = match page {
                 Ok(page) => page,
                 Err(error) if is_damage(&error) => {
+                    // What cannot be told apart is one page.
+                    let rest = bytes_end.map_or(0..0, |end| end..chunk_end);
+                    index.page_locations.extend(location(&rest, at).filter(|_| at < self.rows));
+                    self.keep_pages(leaf, &index)?;
                     return Ok(Ok(LeafPages { pages, end: Some(error) }));
                 }
                 Err(error) => return Err(error),
@@ -398,13 +413,25 @@ impl RowGroupReader<'_> {
                 _ => continue,
             };
             let end = at.saturating_add(u64::try_from(rows).unwrap_or(0)).min(self.rows);
+            let bytes = page.offset..page.offset + page.bytes.len() as u64;
+            bytes_end = Some(bytes.end);
+            index.page_locations.extend(location(&bytes, at));
             pages.push(at..end);
             at = end;
         }
         match at == self.rows {
-            true => Ok(Ok(LeafPages { pages, end: None })),
+            true => {
+                self.keep_pages(leaf, &index)?;
+                Ok(Ok(LeafPages { pages, end: None }))
+            }
             false => Ok(Err("the page headers have not the rows of the row group")),
         }
+    }
+
+    /// Lets the pages of a leaf be read one by one, as if the file had this index, if it is sound.
+    fn keep_pages(&self, leaf: usize, index: &OffsetIndex) -> Result<()> {
+        self.reader.plan()?.keep_pages(self.row_group, leaf, index);
+        Ok(())
     }
 
     /// The fault of some rows of some leaves; all rows by default.
@@ -432,7 +459,6 @@ impl RowGroupReader<'_> {
             ..reader.options.clone()
         };
         reader = reader.options(options).row_groups([self.row_group])?;
-        reader.wiring.skips_gaps = true;
         let Some(rows) = rows else { return Ok(reader) };
         let mut first = 0u64;
         for before in 0..self.row_group {
@@ -492,6 +518,15 @@ impl PartRows {
             self.held = batch?.columns().first().cloned();
         }
     }
+}
+
+/// The place of a page whose first row is `row`, as an offset index has it.
+fn location(bytes: &Range<u64>, row: u64) -> Option<PageLocation> {
+    Some(PageLocation {
+        offset: i64::try_from(bytes.start).ok()?,
+        compressed_page_size: i32::try_from(bytes.end - bytes.start).ok()?,
+        first_row_index: i64::try_from(row).ok()?,
+    })
 }
 
 /// Ranges in their order, without overlaps.

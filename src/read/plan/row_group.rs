@@ -139,17 +139,14 @@ impl Plan {
         // Pages of these writers depend on the page before.
         if !helps || footer.quirks().carries_prefix {
             indexes.clear();
-        }
-        let wanted = range.wanted(rows_in_group, self.wiring())?;
-        indexes.retain(|(i, _)| {
-            let leaf_index = self.leaves().get(*i).map_or(usize::MAX, |column| column.leaf.index);
-            let known = self.page_cache().find(range.row_group, leaf_index);
-            match (known, chunks.get_mut(*i)) {
-                (Some(map), Some(chunk)) => chunk.pages = Some(WantedPages::new(map, &wanted)),
-                _ => return true,
+        } else {
+            let wanted = range.wanted(rows_in_group, self.wiring())?;
+            for (column, chunk) in self.leaves().iter().zip(&mut chunks) {
+                let known = self.page_cache().find(range.row_group, column.leaf.index);
+                chunk.pages = known.map(|map| WantedPages::new(map, &wanted));
             }
-            false
-        });
+            indexes.retain(|(i, _)| chunks.get(*i).is_some_and(|chunk| chunk.pages.is_none()));
+        }
         let (columns, needs) = indexes.into_iter().unzip();
         let (plan, range) = (self.clone(), range.clone());
         let widths = Widths { bytes_per_row, widest_per_row };
@@ -164,12 +161,7 @@ impl Plan {
     }
 
     /// Keeps the pages of a leaf whose offset index was read; nothing of one that is not sound.
-    pub(in crate::read) fn keep_pages(
-        &self,
-        row_group: usize,
-        leaf_index: usize,
-        index: &OffsetIndex,
-    ) {
+    pub(crate) fn keep_pages(&self, row_group: usize, leaf_index: usize, index: &OffsetIndex) {
         let map = || -> Result<Option<PageMap>> {
             let chunk = self.footer().column_chunk_ref(row_group, leaf_index)?;
             let Some(meta) = chunk.meta_data else { return Ok(None) };

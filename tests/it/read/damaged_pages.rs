@@ -13,6 +13,7 @@ use marquetry::io::WriteSink;
 use marquetry::read::OnDamage;
 use marquetry::{Batches, Compression, ErrorKind, PageVersion, Reader, WriteOptions, Writer, col};
 
+use crate::read::row_selection::Counted;
 use crate::support::{close, row_groups};
 
 const GROUP_ROWS: usize = 400;
@@ -285,5 +286,20 @@ fn damaged_pages_of_few_rows_are_left_alone() {
             let is_lost = [9, 17, 18, 59].contains(&row);
             assert!(if is_lost { is.is_null(0) } else { is == was }, "row {row}");
         }
+    }
+}
+
+#[test]
+fn looking_for_damaged_pages_reads_each_page_a_few_times_whatever_their_number() {
+    for indexed in [true, false] {
+        let whole = single_rows(300, indexed);
+        let broken = damaged(&whole, pages(&whole, 0, 0)[200].end - 1);
+        let source = Counted::new(broken.clone());
+        let reader = Reader::new(source.clone()).expect("a file").threads(1);
+        let (found, account) = read(&reader.on_damage(OnDamage::NullPages));
+        assert_eq!((found.num_rows(), account.nulled().len()), (300, 1));
+        let bytes: u64 = source.taken().iter().map(|range| range.end - range.start).sum();
+        let len = broken.len() as u64;
+        assert!(bytes < 10 * len, "{bytes} bytes of {len} were read, indexed: {indexed}");
     }
 }
