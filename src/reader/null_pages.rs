@@ -16,9 +16,10 @@ use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 use super::Reader;
+use crate::bytes::saturated;
 use crate::error::{Error, ErrorKind, Result, Spec};
 use crate::format::{OffsetIndex, PageLocation, PageType};
-use crate::limits::Reservation;
+use crate::limits::{Budget, Reservation};
 use crate::memory::bytes_of_nulls;
 use crate::read::{PageCache, PageIndexUse, ReadOptions, contradiction};
 use crate::rows;
@@ -59,7 +60,9 @@ pub(super) struct NullFilled {
     nodes: Vec<ColumnNode>,
     parts: Vec<PartRows>,
     rows_left: u64,
-    /// Memory of the nulls of a batch that is made.
+    /// Maximum rows of a batch.
+    batch_rows: usize,
+    /// Memory of the nulls of a batch that is made, and of what is joined for it.
     memory: Reservation,
 }
 
@@ -86,6 +89,8 @@ struct PartRows {
     /// The other rows; some were taken.
     batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
     held: Option<ArrayRef>,
+    /// Memory of those that are held.
+    memory: Reservation,
     /// Rows that were taken.
     at: u64,
 }
@@ -143,7 +148,7 @@ impl NullFilled {
         }
         let rows = metadata.row_group_rows(row_group)?;
         let (mut parts, mut pages) = (Vec::with_capacity(found.len()), Vec::new());
-        let group = RowGroupReader::new(reader, row_group, rows);
+        let group = RowGroupReader::new(reader, row_group, rows)?;
         for part in &found {
             match group.part(part, start, &mut pages)? {
                 Ok(rows) => parts.push(rows),
@@ -155,13 +160,14 @@ impl NullFilled {
         }
         pages.retain(|page| page.rows.end > start);
         let rows_left = rows.saturating_sub(start);
-        let budget = metadata.footer().budget(options);
-        let memory = budget.reservation("the nulls of damaged pages");
-        Ok(Ok((Self { schema, nodes, parts, rows_left, memory }, pages)))
+        let memory = group.budget.reservation("a batch with the nulls of damaged pages");
+        let batch_rows = group.reader.options.batch_rows;
+        Ok(Ok((Self { schema, nodes, parts, rows_left, batch_rows, memory }, pages)))
     }
 
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let rows = usize::try_from(self.rows_left).unwrap_or(usize::MAX).min(BATCH_ROWS);
+        let rows = usize::try_from(self.rows_left).unwrap_or(usize::MAX);
+        let rows = rows.min(self.batch_rows);
         if rows == 0 {
             return Ok(None);
         }
@@ -266,6 +272,8 @@ fn struct_fields(shape: &Shape) -> usize {
 struct RowGroupReader {
     /// A reader for each part. Pages that it finds are not kept for other reads.
     reader: Reader,
+    /// The memory of all parts.
+    budget: Budget,
     row_group: usize,
     rows: u64,
 }
@@ -278,11 +286,22 @@ struct LeafPages {
 }
 
 impl RowGroupReader {
-    fn new(reader: &Reader, row_group: usize, rows: u64) -> Self {
+    fn new(reader: &Reader, row_group: usize, rows: u64) -> Result<Self> {
         let mut reader = reader.clone();
+        let plan = reader.clone().row_groups([row_group])?.plan()?;
+        let budget = plan.budget().clone();
+        let row_bytes = match plan.ranges().first() {
+            Some(range) => plan.row_group(range)?.row_bytes(),
+            None => 0,
+        };
+        // Rows of all parts are held at a time.
+        let batch_rows = saturated(plan.batch_bytes() as u64 / row_bytes.max(1));
+        let batch_rows = batch_rows.min(reader.options.batch_rows).clamp(1, BATCH_ROWS);
+        reader.options.batch_rows = batch_rows;
+        reader.wiring.budget = Some(budget.clone());
         reader.wiring.skips_gaps = true;
         reader.page_cache = PageCache::default();
-        Self { reader, row_group, rows }
+        Ok(Self { reader, budget, row_group, rows })
     }
 
     /// The rows of a part from `start` on; its damaged pages are added to `pages`.
@@ -315,7 +334,13 @@ impl RowGroupReader {
         let batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send> = match good.is_empty() {
             true => Box::new(std::iter::empty()),
             false => {
-                let mut batches = self.of_leaves(&part.leaves, Some(&good))?.batches()?;
+                // Many parts are read by turns: no one of them is read ahead.
+                let mut reader = self.of_leaves(&part.leaves, Some(&good))?.threads(1);
+                if bad.is_empty() {
+                    // Page by page, as if there were no rows before.
+                    reader.options.page_index = PageIndexUse::Never;
+                }
+                let mut batches = reader.batches()?;
                 Box::new(std::iter::from_fn(move || batches.next_batch().transpose()))
             }
         };
@@ -324,7 +349,8 @@ impl RowGroupReader {
             // Of the structs around it, it has this field alone.
             _ => self.of_leaves(&part.leaves, None)?.schema()?.field(0).data_type().clone(),
         };
-        Ok(Ok(PartRows { depth, data_type, bad, batches, held: None, at: start }))
+        let memory = self.budget.reservation("the rows of a column of a damaged row group");
+        Ok(Ok(PartRows { depth, data_type, bad, batches, held: None, memory, at: start }))
     }
 
     fn path(&self, leaf: usize) -> Result<String> {
@@ -496,7 +522,8 @@ impl PartRows {
         let column = match pieces.as_slice() {
             [only] => only.clone(),
             _ => {
-                memory.grow(bytes_of_nulls(&self.data_type, rows))?;
+                let bytes = pieces.iter().map(rows::array_bytes).fold(0, u64::saturating_add);
+                memory.grow(saturated(bytes))?;
                 rows::concat_arrays(&pieces.iter().collect::<Vec<_>>())?
             }
         };
@@ -512,10 +539,13 @@ impl PartRows {
                 self.held = Some(held.slice(len, held.len() - len));
                 return Ok(held.slice(0, len));
             }
+            self.memory.resize(0)?;
             let Some(batch) = self.batches.next() else {
                 return Err(Error::malformed(Spec::Pages, "a column ends before its row group"));
             };
             self.held = batch?.columns().first().cloned();
+            let bytes = self.held.as_ref().map_or(0, rows::array_bytes);
+            self.memory.resize(saturated(bytes))?;
         }
     }
 }
@@ -557,5 +587,5 @@ fn complement(ranges: &[Range<u64>], all: Range<u64>) -> Vec<Range<u64>> {
     out
 }
 
-/// Rows of a batch that is put together.
+/// Maximum rows of a batch that is put together.
 const BATCH_ROWS: usize = 8192;

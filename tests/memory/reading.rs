@@ -586,7 +586,7 @@ fn rows_are_filtered_and_joined_without_elements_that_no_list_has() {
 }
 
 #[test]
-fn nulls_of_a_damaged_page_are_refused_before_they_are_made() {
+fn nulls_of_a_damaged_page_are_within_the_limit_or_refused_before_they_are_made() {
     let _alone = alone();
     let rows = 1000;
     // Levels of more bytes than the page has.
@@ -599,14 +599,58 @@ fn nulls_of_a_damaged_page_are_refused_before_they_are_made() {
             support::file(vec![leaf], i64::try_from(rows).expect("few"), vec![chunk.clone()]);
         let reader = Reader::new(Bytes::from(file))?.memory(LIMIT as u64).threads(1);
         let mut batches = reader.on_damage(OnDamage::NullPages).batches()?;
-        Ok(batches.next_batch()?.map_or(0, |batch| batch.column(0).null_count()))
+        let mut nulls = 0;
+        while let Some(batch) = batches.next_batch()? {
+            nulls += batch.column(0).null_count();
+        }
+        Ok(nulls)
     };
     let before = heap::start();
     assert_eq!(nulls(16).expect("small values"), rows);
-    let error: marquetry::Error = nulls(1 << 20).expect_err("1 GB of nulls");
+    assert_eq!(nulls(1 << 20).expect("1 GB of nulls, a few at a time"), rows);
+    let error: marquetry::Error = nulls(128 << 20).expect_err("a row of more than the limit");
     assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
     let peak = heap::peak() - before;
     assert!(peak <= LIMIT + SLACK, "{} MiB", peak >> 20);
+}
+
+/// A file of 48 columns of 10,000 strings of 200 bytes, in pages of 500 rows. A page of one of them
+/// is damaged.
+fn wide_with_a_damaged_page() -> Bytes {
+    let texts: Vec<String> = (0..10_000).map(|i| format!("{i:0200}")).collect();
+    let texts: arrow_array::ArrayRef = Arc::new(arrow_array::StringArray::from(texts));
+    let columns = (0..48).map(|i| (format!("c{i}"), texts.clone(), true));
+    let batch = arrow_array::RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+    let options = WriteOptions::new().with_page_rows(500).with_dictionary(false);
+    let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("rows");
+    let mut file = writer.into_inner().expect("a file").1;
+    let reader = Reader::new(Bytes::from(file.clone())).expect("a file");
+    let page = reader.stored_pages(0, 20).expect("pages").nth(12).expect("a page").expect("whole");
+    file[page.offset as usize + page.header_len + 5] ^= 0x55;
+    file.into()
+}
+
+#[test]
+fn columns_of_a_damaged_row_group_share_the_memory() {
+    const LIMIT: usize = 16 << 20;
+    let _alone = alone();
+    let file = wide_with_a_damaged_page();
+    for threads in [1, 4] {
+        let before = heap::start();
+        let reader = Reader::new(file.clone()).expect("a file").memory(LIMIT as u64);
+        let reader = reader.threads(threads).on_damage(OnDamage::NullPages);
+        let mut batches = reader.batches().expect("a plan");
+        let (mut rows, mut nulls) = (0, 0);
+        while let Some(batch) = batches.next_batch().expect("damage is no error") {
+            rows += batch.num_rows();
+            nulls += batch.column(20).null_count();
+        }
+        assert_eq!((rows, nulls), (10_000, 500), "{:?}", batches.damage());
+        let peak = heap::peak() - before;
+        println!("{threads} threads: {} MiB", peak >> 20);
+        assert!(peak <= LIMIT + SLACK, "{threads} threads: {} MiB", peak >> 20);
+    }
 }
 
 #[cfg(feature = "object_store")]
