@@ -13,24 +13,32 @@ use arrow_array::RecordBatch;
 use super::Reader;
 use super::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::limits::Reservation;
+use crate::memory;
 use crate::read::Plan;
 use crate::selection::RowSelection;
 
 /// The blocks of a dataset, in the order of its rows.
 pub(super) struct RowBlocks {
     files: Vec<FileRows>,
-    blocks: Vec<Block>,
+    blocks: u64,
+    /// Memory of the order of the blocks, and of where they begin.
+    _memory: Option<Reservation>,
 }
 
 /// A file, and the rows of it that are wanted.
 struct FileRows {
     reader: Reader,
     plan: Plan,
+    /// Blocks of the files before.
+    first_block: u64,
     /// For each range of the plan.
     groups: Vec<GroupRows>,
 }
 
 struct GroupRows {
+    /// Blocks of the files and row groups before.
+    first_block: u64,
     /// How many blocks it has.
     blocks: u64,
     /// About how many bytes a row takes as Arrow arrays.
@@ -40,13 +48,12 @@ struct GroupRows {
 }
 
 /// One of the blocks of a row group.
-#[derive(Debug, Clone, Copy)]
 struct Block {
-    file: u32,
+    file: usize,
     /// The range of the plan of the file.
-    group: u32,
+    group: usize,
     /// Which one.
-    index: u32,
+    index: u64,
 }
 
 /// Consecutive wanted rows of a row group. They are ordered as in the dataset.
@@ -76,44 +83,49 @@ impl RowBlocks {
     /// RowBlocks of about `block_bytes` bytes as Arrow arrays, by the metadata.
     ///
     /// # Errors
-    /// As [`Reader::plan`]; `Malformed` if the metadata of a column chunk are broken.
+    /// As [`Reader::plan`]; `Malformed` if the metadata of a column chunk are broken,
+    /// `Limit(Memory)` if there are more blocks than there is memory for.
     pub(super) fn new(dataset: &Dataset, block_bytes: u64) -> Result<Self> {
-        let (mut files, mut blocks) = (Vec::new(), Vec::new());
+        let (mut files, mut blocks) = (Vec::new(), 0u64);
+        let mut memory: Option<Reservation> = None;
         for reader in dataset.readers() {
             let plan = reader.plan()?;
+            let memory = memory.get_or_insert_with(|| plan.budget().reservation(PURPOSE));
             let mut groups = Vec::with_capacity(plan.ranges().len());
+            let first_block = blocks;
             for range in plan.ranges() {
                 let row_bytes = plan.row_group(range)?.row_bytes().saturating_add(BYTES_OF_PLACE);
                 let bytes = row_bytes.saturating_mul(range.count());
                 let of_group = bytes.div_ceil(block_bytes.max(1)).clamp(1, range.count().max(1));
-                let of_group = of_group.min(u64::from(u32::MAX));
-                let place = |index| -> Result<Block> {
-                    let (file, group) = (u32::try_from(files.len()), u32::try_from(groups.len()));
-                    match (file, group, u32::try_from(index)) {
-                        (Ok(file), Ok(group), Ok(index)) => Ok(Block { file, group, index }),
-                        _ => Err(Error::unsupported("a dataset to shuffle", "of 2^32 files")),
-                    }
-                };
-                for index in 0..of_group {
-                    blocks.push(place(index)?);
-                }
-                groups.push(GroupRows { blocks: of_group, row_bytes, cuts: None });
+                // The metadata may state any size.
+                let memory_of_group = of_group.saturating_mul(BYTES_OF_BLOCK);
+                memory.grow(usize::try_from(memory_of_group).unwrap_or(usize::MAX))?;
+                let (first_block, cuts) = (blocks, None);
+                groups.push(GroupRows { first_block, blocks: of_group, row_bytes, cuts });
+                blocks = blocks.saturating_add(of_group);
             }
-            files.push(FileRows { reader: reader.clone(), plan, groups });
+            files.push(FileRows { reader: reader.clone(), plan, first_block, groups });
         }
-        Ok(Self { files, blocks })
+        Ok(Self { files, blocks, _memory: memory })
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.blocks.len()
+    pub(super) fn len(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block(&self, block: u64) -> Option<Block> {
+        let file = self.files.partition_point(|file| file.first_block <= block).checked_sub(1)?;
+        let groups = &self.files.get(file)?.groups;
+        let group = groups.partition_point(|group| group.first_block <= block).checked_sub(1)?;
+        let index = block - groups.get(group)?.first_block;
+        Some(Block { file, group, index })
     }
 
     /// About how many bytes a block takes in memory.
-    pub(super) fn bytes_of(&self, block: usize) -> u64 {
-        let found = self.blocks.get(block).and_then(|block| {
-            let file = self.files.get(block.file as usize)?;
-            let (group, range) = (block.group as usize, block.group as usize);
-            let (group, range) = (file.groups.get(group)?, file.plan.ranges().get(range)?);
+    pub(super) fn bytes_of(&self, block: u64) -> u64 {
+        let found = self.block(block).and_then(|Block { file, group, .. }| {
+            let file = self.files.get(file)?;
+            let (group, range) = (file.groups.get(group)?, file.plan.ranges().get(group)?);
             Some(group.row_bytes.saturating_mul(range.count().div_ceil(group.blocks)))
         });
         found.unwrap_or_default()
@@ -124,10 +136,10 @@ impl RowBlocks {
     ///
     /// # Errors
     /// `Malformed` if an index is broken, `Io`.
-    pub(super) fn segment(&mut self, block: usize) -> Result<RowSegment> {
+    pub(super) fn segment(&mut self, block: u64) -> Result<RowSegment> {
         let lacks = || Error::internal("a block that the dataset lacks");
-        let Block { file, group, index } = *self.blocks.get(block).ok_or_else(lacks)?;
-        let (file, group, index) = (file as usize, group as usize, index as usize);
+        let Block { file, group, index } = self.block(block).ok_or_else(lacks)?;
+        let index = usize::try_from(index).map_err(|_| lacks())?;
         let of_file = self.files.get_mut(file).ok_or_else(lacks)?;
         let blocks = of_file.groups.get(group).ok_or_else(lacks)?;
         let cuts = match &blocks.cuts {
@@ -195,10 +207,8 @@ impl FileRows {
             nearest.map_or(row, |page| page.min(rows))
         };
         let inner = (1..blocks).map(|i| nearest(even(i)));
-        let mut cuts = vec![0];
-        cuts.extend(inner);
-        cuts.push(rows);
-        Ok(cuts.into())
+        let cuts = std::iter::once(0).chain(inner).chain([rows]);
+        Ok(memory::collected(cuts)?.into())
     }
 
     /// The rows of a row group that pages of its largest column begin with; none if that is not
@@ -228,3 +238,10 @@ impl FileRows {
 
 /// Bytes that say, for each row of a window, which one it is.
 const BYTES_OF_PLACE: u64 = 8;
+
+/// Bytes that a block takes as long as the dataset is read: its place in the order, also where that
+/// is divided, and where it begins.
+const BYTES_OF_BLOCK: u64 = 16;
+
+/// The purpose of that memory.
+const PURPOSE: &str = "the order of the blocks to shuffle";

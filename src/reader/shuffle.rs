@@ -14,6 +14,7 @@ use super::blocks::{RowBlocks, RowSegment};
 use super::dataset::Dataset;
 use crate::bytes::saturated;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::read::OnDamage;
 use crate::rows::{interleave, place_in};
 
@@ -106,7 +107,8 @@ impl Shuffled {
     ///
     /// # Errors
     /// As [`Dataset::schema`] and [`Reader::plan`](crate::Reader::plan); `Usage` if there is no
-    /// such part; `Unsupported` with a filter, because it decides how many rows a window has.
+    /// such part; `Unsupported` with a filter, because it decides how many rows a window has;
+    /// `Limit(Memory)` if the metadata state sizes of more blocks than there is memory for.
     pub fn batches(&self) -> Result<ShuffledBatches> {
         let Self { part, parts, epoch, seed, window, .. } = *self;
         if part >= parts {
@@ -130,9 +132,9 @@ impl Shuffled {
         let blocks = RowBlocks::new(&self.dataset.resolved()?, (window / BLOCKS_OF_WINDOW).max(1))?;
         let count = u32::try_from(blocks.len())
             .map_err(|_| Error::unsupported("a dataset to shuffle", "of 2^32 blocks"))?;
-        let mut order: Vec<u32> = (0..count).collect();
+        let mut order: Vec<u32> = memory::collected(0..count)?;
         Random::new([seed, epoch, 0, 0]).shuffle(&mut order);
-        let order = order.into_iter().skip(part).step_by(parts).collect::<Vec<_>>();
+        let order = memory::collected(order.into_iter().skip(part).step_by(parts))?;
         Ok(ShuffledBatches {
             schema,
             blocks,
@@ -234,7 +236,7 @@ impl ShuffledBatches {
         let batch_rows = self.settings.batch_rows as u64;
         let mut segments = Vec::new();
         let mut bytes = 0u64;
-        while let Some(block) = self.order.as_slice().first().map(|block| *block as usize) {
+        while let Some(block) = self.order.as_slice().first().map(|block| u64::from(*block)) {
             let of_block = self.blocks.bytes_of(block);
             if bytes > 0 && bytes.saturating_add(of_block) > self.settings.window {
                 break;

@@ -7,9 +7,13 @@ use fastrand::Rng;
 use marquetry::arrow_array::RecordBatch;
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::Int64Type;
-use marquetry::{Dataset, ErrorKind, RowSelection, Shuffled, WriteOptions, Writer, col};
+use marquetry::format::{SchemaElement, Type};
+use marquetry::{
+    Dataset, ErrorKind, LimitKind, Reader, RowSelection, Shuffled, WriteOptions, Writer, col,
+};
 
 use crate::support::numbered::rows;
+use crate::support::{Chunk, file, required};
 
 /// Files whose rows are numbered through, with row groups and pages of odd sizes.
 struct Files {
@@ -204,4 +208,20 @@ fn only_wanted_rows_are_shuffled() {
     assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
     let none = Dataset::open(&files.paths).unwrap().limit(0);
     assert!(epoch(&none.shuffled(1, 5_000)).is_empty());
+}
+
+/// A file that states this many rows, and has none.
+fn rows_without_bytes(columns: Vec<SchemaElement>, chunks: Vec<Chunk>, rows: i64) -> Reader {
+    Reader::new(bytes::Bytes::from(file(columns, rows, chunks))).unwrap()
+}
+
+#[test]
+fn sizes_that_a_file_states_are_no_reason_to_allocate_blocks() {
+    let rows = 1u64 << 32;
+    let mut chunk = Chunk::new(Type::ByteArray, rows as usize, &[vec![0; 100]]);
+    chunk.meta.total_uncompressed_size = 1 << 62;
+    let leaf = required("v", Type::ByteArray);
+    let reader = rows_without_bytes(vec![leaf], vec![chunk], rows as i64);
+    let error = Dataset::new([reader]).shuffled(1, 1 << 20).batches().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
 }
