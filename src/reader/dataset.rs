@@ -233,8 +233,7 @@ impl<S> Dataset<S> {
     /// # Errors
     /// As [`Reader::rows`].
     pub fn rows(&self) -> Result<u64> {
-        let rows = self.readers.iter().map(Reader::rows);
-        let rows = rows.sum::<Result<u64>>()?.saturating_sub(self.offset);
+        let rows = sum(self.readers.iter().map(Reader::rows))?.saturating_sub(self.offset);
         Ok(rows.min(self.limit.unwrap_or(u64::MAX)))
     }
 
@@ -247,7 +246,7 @@ impl<S> Dataset<S> {
     where
         S: Clone,
     {
-        self.readers.iter().map(Reader::estimated_cost).sum()
+        sum(self.readers.iter().map(Reader::estimated_cost))
     }
 
     fn is_filtered(&self) -> bool {
@@ -493,4 +492,9 @@ impl RecordBatchReader for DatasetBatches {
     fn schema(&self) -> SchemaRef {
         self.chain.schema.clone()
     }
+}
+
+/// The sum of numbers that the files state: the greatest number if it is more.
+fn sum(mut numbers: impl Iterator<Item = Result<u64>>) -> Result<u64> {
+    numbers.try_fold(0, |sum: u64, number| Ok(sum.saturating_add(number?)))
 }

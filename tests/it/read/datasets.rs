@@ -225,3 +225,11 @@ fn sizes_that_a_file_states_are_no_reason_to_allocate_blocks() {
     let error = Dataset::new([reader]).shuffled(1, 1 << 20).batches().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit(LimitKind::Memory), "{error}");
 }
+
+#[test]
+fn more_rows_than_can_be_counted_are_the_greatest_number() {
+    let reader = rows_without_bytes(Vec::new(), Vec::new(), i64::MAX);
+    let dataset = Dataset::new([reader.clone(), reader.clone(), reader]);
+    assert_eq!(dataset.rows().unwrap(), u64::MAX);
+    assert_eq!(dataset.estimated_cost().unwrap(), u64::MAX);
+}
