@@ -135,7 +135,11 @@ fn place_number(kind: &LiteralKind, data_type: &DataType) -> Placed {
     let (unscaled, scale) = match kind {
         LiteralKind::Int(value) => (i256::from_i128(*value), 0),
         LiteralKind::Decimal(unscaled, scale) => (*unscaled, i32::from(*scale)),
-        LiteralKind::Float(value) => return place_extreme(*value, data_type),
+        // With more digits than a decimal literal has, or not finite.
+        LiteralKind::Float(value) => match shortest_decimal(*value) {
+            Some(found) => found,
+            None => return Ok(past(*value < 0.0)),
+        },
         _ => return Err(CoercionError::Kind),
     };
     match data_type {
@@ -168,25 +172,15 @@ fn place_int(unscaled: i256, scale: i32, (min, max): (i128, i128)) -> LiteralPla
     }
 }
 
-/// Not finite, or with more digits than a decimal literal has.
-fn place_extreme(value: f64, data_type: &DataType) -> Placed {
-    if value.is_nan() {
-        return Ok(LiteralPlace::AfterAll);
-    }
-    if value.abs() >= 1e76 {
-        return Ok(past(value < 0.0));
-    }
-    if value != 0.0 && value.abs() <= 1e-76 {
-        let tiny = if value < 0.0 { i256::MINUS_ONE } else { i256::ZERO };
-        return Ok(LiteralPlace::After(match data_type.is_decimal() {
-            true => LiteralValue::Wide(tiny),
-            false if tiny.is_negative() && data_type.is_unsigned_integer() => {
-                return Ok(LiteralPlace::BeforeAll);
-            }
-            false => LiteralValue::Int(if value < 0.0 { -1 } else { 0 }),
-        }));
-    }
-    Err(CoercionError::Value)
+/// The shortest decimal that is nearest to a float, as an unscaled number and its scale; `None` if
+/// the float is not finite.
+fn shortest_decimal(value: f64) -> Option<(i256, i32)> {
+    let text = Some(value).filter(|value| value.is_finite()).map(|value| format!("{value:e}"))?;
+    let (mantissa, exponent) = text.split_once('e')?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let unscaled = format!("{whole}{fraction}").parse::<i256>().ok()?;
+    let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent.parse().ok()?)?;
+    Some((unscaled, scale))
 }
 
 fn place_timestamp(nanos: i128, in_utc: bool, data_type: &DataType) -> Placed {
@@ -332,6 +326,18 @@ mod tests {
             ("-1e-300", DataType::Int64, LiteralPlace::After(int(-1))),
             ("-1e-300", DataType::UInt64, LiteralPlace::BeforeAll),
             ("1e75", DataType::UInt64, LiteralPlace::AfterAll),
+            ("1.23456789e-75", DataType::Int64, LiteralPlace::After(int(0))),
+            ("-1.23456789e-75", decimal.clone(), LiteralPlace::After(wide(-1))),
+            (&format!("1.{}", "0".repeat(80)), DataType::Int64, LiteralPlace::At(int(1))),
+            (&format!("-1.{}1", "0".repeat(80)), DataType::Int64, LiteralPlace::After(int(-2))),
+            (&format!("{}.5", "9".repeat(76)), DataType::Decimal256(76, 0), LiteralPlace::AfterAll),
+            (&format!("0.{}", "0".repeat(90)), decimal.clone(), LiteralPlace::At(wide(0))),
+            (&format!("2.5{}7", "0".repeat(80)), decimal.clone(), LiteralPlace::After(wide(250))),
+            (
+                &format!("0.5{}7", "0".repeat(80)),
+                DataType::Float64,
+                LiteralPlace::At(LiteralValue::Float(0.5)),
+            ),
             ("10.245", decimal.clone(), LiteralPlace::After(wide(1024))),
             ("-10.245", decimal.clone(), LiteralPlace::After(wide(-1025))),
             ("10.24", decimal.clone(), LiteralPlace::At(wide(1024))),
@@ -341,6 +347,8 @@ mod tests {
             ("-1e7", decimal.clone(), LiteralPlace::BeforeAll),
             ("1e76", decimal, LiteralPlace::AfterAll),
             ("1550", DataType::Decimal128(9, -2), LiteralPlace::After(wide(15))),
+            ("1e77", DataType::Decimal128(9, -70), LiteralPlace::At(wide(10_000_000))),
+            ("-1e79", DataType::Decimal128(9, -70), LiteralPlace::BeforeAll),
             ("0.1", DataType::Float32, LiteralPlace::At(LiteralValue::Float(f64::from(0.1f32)))),
             ("1e300", DataType::Float32, LiteralPlace::After(LiteralValue::Float(f32::MAX.into()))),
             (

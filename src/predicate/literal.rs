@@ -4,6 +4,7 @@
 //! or returns an error that names it. Numbers are exact: `0.1` is the decimal, whatever type it
 //! came from, and is rounded only where a float column is compared with it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -167,15 +168,15 @@ impl Literal {
         let digits = format!("{whole}{fraction}");
         let exact = || {
             let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
-            let trimmed = digits.trim_start_matches(['-', '+', '0']);
+            let (trimmed, scale) = shortened(digits.trim_start_matches(['-', '+', '0']), scale)?;
             let zeros = usize::try_from(-scale.min(0)).ok()?;
-            if trimmed.len() + zeros > MAX_DIGITS || scale > 76 {
+            if trimmed.len() + zeros > MAX_DIGITS {
                 return None;
             }
             let sign = if digits.starts_with('-') { "-" } else { "" };
             let padded = format!(
                 "{sign}{}{}",
-                if trimmed.is_empty() { "0" } else { trimmed },
+                if trimmed.is_empty() { "0" } else { &trimmed },
                 "0".repeat(zeros)
             );
             let unscaled = padded.parse::<i256>().ok()?;
@@ -248,8 +249,34 @@ impl Literal {
     }
 }
 
-/// Digits of a decimal literal.
+/// Digits of a decimal literal, and its greatest scale.
 const MAX_DIGITS: usize = 76;
+
+/// Digits that tell the nearest float: twice as many as it has, and some.
+const ENOUGH_DIGITS: usize = 40;
+
+/// The digits of a number, without zeros ahead, and its scale: if they are more than a literal
+/// holds, those that it holds. Zeros at the end are left out; of others, the last digit is a 1, so
+/// that the number stays between the same integers and decimals, and as near to the same floats.
+/// `None` if a literal does not hold enough.
+fn shortened(digits: &str, scale: i32) -> Option<(Cow<'_, str>, i32)> {
+    if digits.is_empty() {
+        return Some((Cow::Borrowed(digits), scale.clamp(0, 76)));
+    }
+    let after_point = usize::try_from(scale.max(0)).ok()?;
+    let excess = digits.len().max(after_point).saturating_sub(MAX_DIGITS);
+    if excess == 0 {
+        return Some((Cow::Borrowed(digits), scale));
+    }
+    let scale = scale - i32::try_from(excess).ok().filter(|excess| *excess <= scale)?;
+    let (kept, rest) = digits.split_at_checked(digits.len().checked_sub(excess)?)?;
+    if rest.bytes().all(|digit| digit == b'0') {
+        return Some((Cow::Borrowed(kept), scale));
+    }
+    let (most, _) = kept.split_at_checked(kept.len().checked_sub(1)?)?;
+    let is_enough = kept.len() >= ENOUGH_DIGITS && scale > 0;
+    is_enough.then(|| (Cow::Owned(format!("{most}1")), scale))
+}
 
 impl fmt::Display for Literal {
     /// The text form.
