@@ -50,6 +50,9 @@ pub(super) struct Rewritten<R> {
     /// Bytes of the record so far, and records before it.
     record_bytes: u64,
     records: u64,
+    /// The number of the line, and of that in which the last quotes begin.
+    line: u64,
+    quotes_line: u64,
     /// Whether the byte before ended a line, and may be half of its end.
     after_cr: bool,
     /// Bytes of a byte order mark so far; more of them where there is none, or no more.
@@ -93,6 +96,8 @@ impl<R: BufRead> Rewritten<R> {
             begun: false,
             record_bytes: 0,
             records: 0,
+            line: 1,
+            quotes_line: 1,
             after_cr: false,
             bom: 0,
         }
@@ -117,6 +122,7 @@ impl<R: BufRead> Rewritten<R> {
         match self.state {
             State::Start if byte == b'"' => {
                 self.begun = true;
+                self.quotes_line = self.line;
                 self.state = State::Opened;
             }
             State::Start | State::Short => match self.end(byte) {
@@ -138,6 +144,7 @@ impl<R: BufRead> Rewritten<R> {
             State::Opened if byte == b'"' => self.state = State::EmptyQuote,
             State::Opened => {
                 self.out.extend_from_slice(&[b'"', byte]);
+                self.line += u64::from(byte == b'\n');
                 self.state = State::Quoted;
             }
             State::Quoted => {
@@ -186,6 +193,7 @@ impl<R: BufRead> Rewritten<R> {
     fn end_cell(&mut self, byte: u8) {
         let line_ends = byte != self.convention.delimiter;
         self.after_cr = byte == b'\r';
+        self.line += u64::from(line_ends);
         let names = self.first && self.convention.header;
         if line_ends && !self.begun && (names || self.columns != 1) {
             // An empty line is a record only where there is one column.
@@ -247,6 +255,9 @@ impl<R: BufRead> Rewritten<R> {
             };
             let (plain, after_plain) = rest.split_at(plain.unwrap_or(rest.len()));
             self.out.extend_from_slice(plain);
+            if self.state == State::Quoted {
+                self.line += plain.iter().filter(|byte| **byte == b'\n').count() as u64;
+            }
             self.record_bytes += plain.len().max(1) as u64;
             if plain.is_empty() {
                 self.push(*byte);
@@ -261,6 +272,11 @@ impl<R: BufRead> Rewritten<R> {
             }
         }
         if bytes.is_empty() {
+            if matches!(self.state, State::Opened | State::Quoted) {
+                let text =
+                    format!("the quotes that begin in line {} have no end", self.quotes_line);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
             if self.begun {
                 self.write_cell(true);
             }
@@ -347,6 +363,30 @@ mod tests {
         let error = Rewritten::new(csv.as_bytes(), convention).read_to_end(&mut Vec::new());
         let error = error.expect_err("too long").to_string();
         assert!(error.contains("record 2002 has more than 1000 bytes"), "{error}");
+    }
+
+    #[test]
+    fn quotes_without_end_are_an_error_with_their_line() {
+        for (csv, line) in [
+            ("a,b\n1,\"x\n2,y\n3,z\n", 2),
+            ("a,b\r\n\r\n\"\n\",\"\r\n\"\"\r\n\",\"", 6),
+            ("a,b\r1,\"\"\r2,\"\"\"\r", 3),
+            ("\"", 1),
+        ] {
+            let convention = Convention {
+                delimiter: b',',
+                header: true,
+                nulls: Vec::new(),
+                texts: vec![true; 2],
+                mark: String::new(),
+                max_record_bytes: 100,
+            };
+            let slow = io::BufReader::with_capacity(1, csv.as_bytes());
+            let error = Rewritten::new(slow, convention).read_to_end(&mut Vec::new());
+            let error = error.expect_err("no end");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{csv:?}");
+            assert!(error.to_string().contains(&format!("line {line} ")), "{csv:?}: {error}");
+        }
     }
 
     #[test]

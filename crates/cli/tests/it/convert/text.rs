@@ -514,3 +514,16 @@ fn rows_keep_their_order_on_any_number_of_threads() {
         );
     }
 }
+
+#[test]
+fn quotes_without_end_are_refused() {
+    let folder = Folder::new();
+    folder.put("a.csv", "a,b\n1,\"x\n2,y\n3,z\n");
+    for flags in [&[][..], &["--infer-rows", "1"], &["--schema", "a: int64, b: utf8"]] {
+        let said = folder.refused(3, &[&["convert", "a.csv", "--to", "jsonl"], flags].concat());
+        assert!(said.contains("a.csv: ") && said.contains("in line 2 have no end"), "{said}");
+    }
+    folder.put("a.csv", "a,b\n1,\"x\n2\"");
+    let text = folder.text(&["convert", "a.csv", "--to", "jsonl"]);
+    assert_eq!(text, "{\"a\":1,\"b\":\"x\\n2\"}\n");
+}
