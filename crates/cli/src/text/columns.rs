@@ -13,12 +13,14 @@ use arrow_buffer::OffsetBuffer;
 use arrow_cast::parse::string_to_datetime;
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use serde_json::value::RawValue;
 
 use super::decimals::decimals;
 use super::maps::Maps;
 use super::names::Names;
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
+use crate::json::at_column;
 
 /// The type in which the JSON decoder reads a value that becomes this type. Numbers and times stay
 /// text, because the decoder drops digits and makes infinities in silence; maps are lists.
@@ -271,7 +273,10 @@ fn nested(
     let (names, maps) = (Names::in_type(field.data_type()), Maps::in_type(field.data_type()));
     let mut json = String::new();
     for cell in column.as_string::<i32>() {
-        let cell = cell.unwrap_or("null");
+        // Two values in a cell would be those of two rows.
+        let cell: &RawValue = serde_json::from_str(cell.unwrap_or("null"))
+            .map_err(|e| ArrowError::JsonError(at_column(&e)))?;
+        let cell = cell.get();
         if let Some(names) = &names {
             names.check(cell).map_err(ArrowError::JsonError)?;
         }

@@ -516,6 +516,26 @@ fn rows_keep_their_order_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_nested_cell_of_csv_is_one_value() {
+    let folder = Folder::new();
+    for (schema, cell) in [
+        ("l: list<int64>", "[1] [2]"),
+        ("l: list<int64>", "[1][2]"),
+        ("l: map<utf8, int64>", "{} {}"),
+        ("l: struct<b: int64>", "{} {}"),
+    ] {
+        // As many values as rows.
+        folder.put("a.csv", format!("k,l\n0,\n1,\"{cell}\"\n2,[3]\n"));
+        let args = ["convert", "a.csv", "--schema", schema, "--to", "jsonl"];
+        let said = folder.refused(3, &args);
+        assert!(said.contains("a.csv, line 3: column l: "), "{schema}: {said}");
+    }
+    folder.put("a.csv", "k,l\n1,\" [1,\n2] \"\n2,null\n3,\n");
+    let text = folder.text(&["convert", "a.csv", "--schema", "l: list<int64>", "--to", "jsonl"]);
+    assert_eq!(text, "{\"k\":1,\"l\":[1,2]}\n{\"k\":2,\"l\":null}\n{\"k\":3,\"l\":null}\n");
+}
+
+#[test]
 fn quotes_without_end_are_refused() {
     let folder = Folder::new();
     folder.put("a.csv", "a,b\n1,\"x\n2,y\n3,z\n");
