@@ -78,15 +78,15 @@ pub(crate) fn open(
     let mut sources: Vec<Source> = Vec::new();
     for (file, reader) in files.into_iter().zip(readers) {
         let source = match (file.form, &csv, &json) {
-            (SourceForm::Csv, Some(schema), _) => {
+            (SourceForm::Csv, Some(columns), _) => {
                 let place = Placed::new(&file);
-                let rows = text::csv(file, &counted, schema, command)?;
-                narrow(place, schema, rows, &command.files, global)?
+                let rows = text::csv(file, &counted, columns, command)?;
+                narrow(place, &columns.schema, rows, &command.files, global)?
             }
-            (SourceForm::Jsonl, _, Some(schema)) => {
+            (SourceForm::Jsonl, _, Some(columns)) => {
                 let place = Placed::new(&file);
-                let rows = text::json(file, &counted, schema, command, variants)?;
-                narrow(place, schema, rows, &command.files, global)?
+                let rows = text::json(file, &counted, columns, command, variants)?;
+                narrow(place, &columns.schema, rows, &command.files, global)?
             }
             (SourceForm::Arrow | SourceForm::Arrows, ..) => {
                 arrow(file, &command.files, global, &counted)?

@@ -1,16 +1,17 @@
 //! Converts columns as text decoders give them to columns as the schema wants them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Date32Type, Float64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions,
-    StructArray,
+    Array, ArrayRef, BinaryArray, Int32Array, Int64Array, ListArray, MapArray, RecordBatch,
+    RecordBatchOptions, StructArray,
 };
 use arrow_buffer::OffsetBuffer;
-use arrow_cast::parse::string_to_datetime;
+use arrow_cast::parse::{Parser, string_to_datetime, string_to_time_nanoseconds};
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use serde_json::value::RawValue;
@@ -18,18 +19,23 @@ use serde_json::value::RawValue;
 use super::decimals::decimals;
 use super::maps::Maps;
 use super::names::Names;
+use super::numbers::is_inexact_integer;
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
 use crate::json::at_column;
 
-/// The type in which the JSON decoder reads a value that becomes this type. Numbers and times stay
-/// text, because the decoder drops digits and makes infinities in silence; maps are lists.
+/// The type in which the JSON decoder reads a value that becomes this type. Numbers, dates and
+/// times stay text, because the decoder drops digits and times of day, and makes infinities, in
+/// silence; maps are lists.
 pub(super) fn json_type(data_type: &DataType) -> DataType {
     let inside = |field: &FieldRef| -> FieldRef {
         Arc::new(Field::new(field.name(), json_type(field.data_type()), true))
     };
     match data_type {
         other if other.is_numeric() || other.is_binary() => DataType::Utf8,
+        DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
+            DataType::Utf8
+        }
         DataType::Timestamp(..) | DataType::Dictionary(..) => DataType::Utf8,
         DataType::List(item)
         | DataType::LargeList(item)
@@ -64,18 +70,21 @@ pub(super) struct Misfit {
     pub(super) error: String,
 }
 
-/// Converts the columns to the types of the schema.
+/// Converts the columns to the types of the schema, which are inferred, except those of the columns
+/// `stated`.
 pub(super) fn finish(
     batch: &RecordBatch,
     schema: &SchemaRef,
     binary: Option<BinaryForm>,
+    stated: &HashSet<String>,
 ) -> Result<RecordBatch, Misfit> {
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (column, field) in batch.columns().iter().zip(schema.fields()) {
-        let column = convert(column, field, binary).map_err(|error| {
+        let how = Conversion { binary, is_stated: stated.contains(field.name()) };
+        let column = convert(column, field, how).map_err(|error| {
             // The first row that does not fit on its own.
             let row =
-                (0..column.len()).find(|i| convert(&column.slice(*i, 1), field, binary).is_err());
+                (0..column.len()).find(|i| convert(&column.slice(*i, 1), field, how).is_err());
             Misfit { row, error: format!("column {}: {error}", field.name()) }
         })?;
         if !field.is_nullable() && column.null_count() > 0 {
@@ -90,11 +99,16 @@ pub(super) fn finish(
         .map_err(|error| Misfit { row: None, error: error.to_string() })
 }
 
-fn convert(
-    column: &ArrayRef,
-    field: &Field,
+/// How the texts of a column become values.
+#[derive(Debug, Clone, Copy)]
+struct Conversion {
     binary: Option<BinaryForm>,
-) -> Result<ArrayRef, ArrowError> {
+    /// Whether `--schema` states the type. One that was inferred takes no values that inference
+    /// would take for those of another type.
+    is_stated: bool,
+}
+
+fn convert(column: &ArrayRef, field: &Field, how: Conversion) -> Result<ArrayRef, ArrowError> {
     let (from, to) = (column.data_type(), field.data_type());
     if from == to {
         return Ok(column.clone());
@@ -103,24 +117,51 @@ fn convert(
     match (from, to) {
         // Arrow makes no dictionaries of nested values, and says so.
         (DataType::Utf8, to) if to.is_nested() && !matches!(to, DataType::Dictionary(..)) => {
-            nested(column, field, binary)
+            nested(column, field, how)
+        }
+        (DataType::Utf8, DataType::Dictionary(_, value)) if !value.is_nested() => {
+            let values =
+                convert(column, &field.clone().with_data_type(value.as_ref().clone()), how)?;
+            cast_with_options(&values, to, &options)
         }
         (DataType::Utf8, to) if to.is_binary() => {
             let cells = column.as_string::<i32>().iter();
-            let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to, binary)).transpose());
+            let bytes = cells.map(|cell| cell.map(|cell| bytes(cell, to, how.binary)).transpose());
             let bytes: BinaryArray = bytes.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
             cast_with_options(&bytes, to, &options)
         }
         (DataType::Utf8, DataType::Timestamp(unit, zone)) => {
+            let values = integers(column, |text| instant(text, *unit, zone.as_deref(), how))?;
+            cast_with_options(&values, to, &options)
+        }
+        (DataType::Utf8, DataType::Date32) => {
             let texts = column.as_string::<i32>().iter();
-            let zone = zone.as_deref();
-            let values = texts.map(|text| text.map(|text| instant(text, *unit, zone)).transpose());
-            let values: Int64Array = values.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+            let days = texts.map(|text| text.map(|text| date(text, how)).transpose());
+            let days: Int32Array = days.collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+            cast_with_options(&days, to, &options)
+        }
+        (DataType::Utf8, DataType::Date64) => {
+            let milliseconds = |text: &str| match days(text) {
+                Some(days) => Ok(i64::from(days) * SECONDS_OF_DAY * 1000),
+                None => instant(text, TimeUnit::Millisecond, None, how),
+            };
+            cast_with_options(&integers(column, milliseconds)?, to, &options)
+        }
+        (DataType::Utf8, DataType::Time32(unit)) => {
+            let values = integers(column, |text| time_of_day(text, *unit))?;
+            let values = cast_with_options(&values, &DataType::Int32, &options)?;
+            cast_with_options(&values, to, &options)
+        }
+        (DataType::Utf8, DataType::Time64(unit)) => {
+            let values = integers(column, |text| time_of_day(text, *unit))?;
             cast_with_options(&values, to, &options)
         }
         (DataType::Utf8, to) if to.is_floating() => {
             let floats = cast_with_options(column, to, &options)?;
             are_within_range(column, &floats)?;
+            if !how.is_stated {
+                are_exact(column)?;
+            }
             Ok(floats)
         }
         (
@@ -130,7 +171,7 @@ fn convert(
             | DataType::Decimal128(_, scale)
             | DataType::Decimal256(_, scale),
         ) => cast_with_options(&decimals(column.as_string(), *scale)?, to, &options),
-        (DataType::List(_), DataType::Map(..)) => map(column, to, binary),
+        (DataType::List(_), DataType::Map(..)) => map(column, to, how),
         (DataType::List(_), to) => match to {
             DataType::List(item)
             | DataType::LargeList(item)
@@ -138,7 +179,7 @@ fn convert(
             | DataType::LargeListView(item)
             | DataType::FixedSizeList(item, _) => {
                 let (offsets, values) = items(column);
-                let values = convert(&values, item, binary)?;
+                let values = convert(&values, item, how)?;
                 let nulls = column.nulls().cloned();
                 let list: ArrayRef =
                     Arc::new(ListArray::try_new(item.clone(), offsets, values, nulls)?);
@@ -149,7 +190,7 @@ fn convert(
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let group = column.as_struct();
             let columns = group.columns().iter().zip(fields);
-            let columns = columns.map(|(column, field)| convert(column, field, binary));
+            let columns = columns.map(|(column, field)| convert(column, field, how));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let (nulls, len) = (group.nulls().cloned(), group.len());
             Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls, len)?))
@@ -171,11 +212,7 @@ fn items(column: &ArrayRef) -> (OffsetBuffer<i32>, ArrayRef) {
 }
 
 /// A map of lists of keys and values.
-fn map(
-    column: &ArrayRef,
-    to: &DataType,
-    binary: Option<BinaryForm>,
-) -> Result<ArrayRef, ArrowError> {
+fn map(column: &ArrayRef, to: &DataType, how: Conversion) -> Result<ArrayRef, ArrowError> {
     let wrong = || ArrowError::SchemaError(format!("{to} has no keys and values"));
     let DataType::Map(entries, ordered) = to else { return Err(wrong()) };
     let DataType::Struct(pair) = entries.data_type() else { return Err(wrong()) };
@@ -185,7 +222,7 @@ fn map(
         return Err(ArrowError::JsonError("a map has null in the place of an entry".to_owned()));
     }
     let columns = found.columns().iter().zip(pair);
-    let columns = columns.map(|(column, field)| convert(column, field, binary));
+    let columns = columns.map(|(column, field)| convert(column, field, how));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let found = StructArray::try_new_with_length(pair.clone(), columns, None, found.len())?;
     let nulls = column.nulls().cloned();
@@ -210,34 +247,131 @@ fn are_within_range(texts: &ArrayRef, floats: &ArrayRef) -> Result<(), ArrowErro
     }
 }
 
+/// Refuses integers whose digits a double does not keep.
+fn are_exact(texts: &ArrayRef) -> Result<(), ArrowError> {
+    let mut texts = texts.as_string::<i32>().iter().flatten();
+    match texts.find(|text| is_inexact_integer(text.trim())) {
+        None => Ok(()),
+        Some(text) => Err(ArrowError::ParseError(format!(
+            "{text}: a double does not keep all digits of this integer, and the column has \
+             fractions; say the type with --schema, as utf8 or float64"
+        ))),
+    }
+}
+
+/// The integers that stand for texts.
+fn integers(
+    column: &ArrayRef,
+    value: impl Fn(&str) -> Result<i64, ArrowError>,
+) -> Result<Int64Array, ArrowError> {
+    let texts = column.as_string::<i32>().iter();
+    let values = texts.map(|text| text.map(&value).transpose());
+    Ok(values.collect::<Result<Vec<_>, _>>()?.into_iter().collect())
+}
+
 /// A time as text, or as a number of units after 1970-01-01.
-fn instant(text: &str, unit: TimeUnit, zone: Option<&str>) -> Result<i64, ArrowError> {
+fn instant(
+    text: &str,
+    unit: TimeUnit,
+    zone: Option<&str>,
+    how: Conversion,
+) -> Result<i64, ArrowError> {
+    let wrong = |text: String| Err(ArrowError::ParseError(text));
+    if let Ok(value) = text.parse() {
+        return match how.is_stated {
+            true => Ok(value),
+            false => wrong(format!("{text} is a number, and the column is of times")),
+        };
+    }
+    if zone.is_none() && has_offset(text) {
+        return wrong(format!(
+            "{text} has an offset, and the column is of times without one; timestamp(us, UTC) in \
+             --schema makes instants of them"
+        ));
+    }
+    if zone.is_some() && !how.is_stated && !has_offset(text) {
+        return wrong(format!(
+            "{text} has no offset, and the column is of instants; timestamp(us, UTC) in --schema \
+             takes it for UTC"
+        ));
+    }
+    let time = string_to_datetime(&zone.unwrap_or("UTC").parse::<Tz>()?, text)?;
+    let value = match unit {
+        TimeUnit::Second => Some(time.timestamp()),
+        TimeUnit::Millisecond => Some(time.timestamp_millis()),
+        TimeUnit::Microsecond => Some(time.timestamp_micros()),
+        TimeUnit::Nanosecond => time.timestamp_nanos_opt(),
+    };
+    match value {
+        Some(value) if holds(unit, text, time.timestamp_subsec_nanos()) => Ok(value),
+        Some(_) => wrong(format!(
+            "{text} has more digits than {unit:?}s hold; timestamp(ns) in --schema has more"
+        )),
+        None => wrong(format!("{text} is beyond the years that nanoseconds hold")),
+    }
+}
+
+/// Whether a unit holds all digits of the seconds of a time, whose fraction was read as `nanos`.
+fn holds(unit: TimeUnit, text: &str, nanos: u32) -> bool {
+    // The parsers drop digits after the ninth.
+    let (_, fraction) = text.split_once('.').unwrap_or_default();
+    let mut dropped = fraction.bytes().take_while(u8::is_ascii_digit).skip(9);
+    nanos.is_multiple_of(nanoseconds(unit)) && dropped.all(|digit| digit == b'0')
+}
+
+fn nanoseconds(unit: TimeUnit) -> u32 {
+    match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1000,
+        TimeUnit::Nanosecond => 1,
+    }
+}
+
+/// A time of day as text, or as a number of units after midnight. No such type is inferred.
+fn time_of_day(text: &str, unit: TimeUnit) -> Result<i64, ArrowError> {
     if let Ok(value) = text.parse() {
         return Ok(value);
     }
-    if zone.is_none() && has_offset(text) {
-        return Err(ArrowError::ParseError(format!(
-            "{text} has an offset, and the column is of times without one; timestamp(us, UTC) in \
-             --schema makes instants of them"
-        )));
-    }
-    let time = string_to_datetime(&zone.unwrap_or("UTC").parse::<Tz>()?, text)?;
-    let (value, nanos) = match unit {
-        TimeUnit::Second => (Some(time.timestamp()), 1_000_000_000),
-        TimeUnit::Millisecond => (Some(time.timestamp_millis()), 1_000_000),
-        TimeUnit::Microsecond => (Some(time.timestamp_micros()), 1000),
-        TimeUnit::Nanosecond => (time.timestamp_nanos_opt(), 1),
-    };
-    let fits = time.timestamp_subsec_nanos().is_multiple_of(nanos);
-    let wrong = |text: String| ArrowError::ParseError(text);
-    match value {
-        Some(value) if fits => Ok(value),
-        Some(_) => Err(wrong(format!(
-            "{text} has more digits than {unit:?}s hold; timestamp(ns) in --schema has more"
+    let value = string_to_time_nanoseconds(text)?;
+    let nanos = u32::try_from(value % 1_000_000_000).unwrap_or_default();
+    match holds(unit, text, nanos) {
+        true => Ok(value / i64::from(nanoseconds(unit))),
+        false => Err(ArrowError::ParseError(format!(
+            "{text} has more digits than {unit:?}s hold; time64(ns) in --schema has more"
         ))),
-        None => Err(wrong(format!("{text} is beyond the years that nanoseconds hold"))),
     }
 }
+
+/// A date as text, or as a number of days after 1970-01-01. A time of day is midnight.
+fn date(text: &str, how: Conversion) -> Result<i32, ArrowError> {
+    let wrong = |text: String| Err(ArrowError::ParseError(text));
+    let number = text.parse::<i32>().ok();
+    if number.is_some() && !how.is_stated {
+        return wrong(format!("{text} is a number, and the column is of dates"));
+    }
+    if let Some(days) = days(text).or(number) {
+        return Ok(days);
+    }
+    let seconds = instant(text, TimeUnit::Second, None, how)?;
+    match i32::try_from(seconds / SECONDS_OF_DAY) {
+        Ok(days) if seconds % SECONDS_OF_DAY == 0 => Ok(days),
+        _ => wrong(format!(
+            "{text} has a time of day, and the column is of dates; timestamp(us) in --schema keeps \
+             both"
+        )),
+    }
+}
+
+/// The days after 1970-01-01 of a text that is a date and nothing else.
+fn days(text: &str) -> Option<i32> {
+    let text = text.trim();
+    // Of a longer text the parser takes the day in UTC, and drops the time.
+    let is_date = text.len() <= "2024-01-31".len() || text.starts_with(['+', '-']);
+    Date32Type::parse(text).filter(|_| is_date)
+}
+
+const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
 /// Parses bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text
 /// is its own bytes, unless `--binary` sets the form.
@@ -259,11 +393,7 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// Nested values in the cells of CSV are JSON.
-fn nested(
-    column: &ArrayRef,
-    field: &Field,
-    binary: Option<BinaryForm>,
-) -> Result<ArrayRef, ArrowError> {
+fn nested(column: &ArrayRef, field: &Field, how: Conversion) -> Result<ArrayRef, ArrowError> {
     let decoded = json_type(field.data_type());
     let mut decoder = arrow_json::ReaderBuilder::new_with_field(Field::new("", decoded, true))
         .with_coerce_primitive(true)
@@ -288,7 +418,7 @@ fn nested(
     }
     decoder.decode(json.as_bytes())?;
     match decoder.flush()? {
-        Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field, binary),
+        Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field, how),
         _ => Err(ArrowError::JsonError("not one JSON value in each cell".to_owned())),
     }
 }

@@ -8,10 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::{Decoder, Format};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 
 use super::columns::{decoded_as, finish, has_offset};
-use super::inference::{BATCH_BYTES, batch_rows, both, given_fields, infer_rows, late_value};
+use super::inference::{
+    BATCH_BYTES, TextSchema, batch_rows, both, given_fields, infer_rows, late_value, names,
+};
 use super::nulls::{self, Convention, Rewritten};
 use crate::args::{Convert, Global};
 use crate::content::{Content, invalid};
@@ -25,13 +27,14 @@ pub(crate) fn csv_schema(
     files: Vec<&mut Content>,
     command: &Convert,
     global: &Global,
-) -> Result<Option<SchemaRef>> {
+) -> Result<Option<TextSchema>> {
     if files.is_empty() {
         return Ok(None);
     }
     let given = given_fields(command)?;
+    let stated = names(given.as_deref().unwrap_or_default());
     if let (Some(given), true) = (&given, command.text.schema_only) {
-        return Ok(Some(Arc::new(Schema::new(given.clone()))));
+        return Ok(Some(TextSchema::new(given.clone(), stated)));
     }
     let max = Some(infer_rows(command)).filter(|rows| *rows < usize::MAX);
     let mut fields: Vec<Field> = Vec::new();
@@ -76,7 +79,7 @@ pub(crate) fn csv_schema(
             }
         }
     }
-    Ok(Some(Arc::new(Schema::new(fields))))
+    Ok(Some(TextSchema::new(fields, stated)))
 }
 
 /// The schema of a file by its first `max` records.
@@ -235,9 +238,10 @@ fn zones(
 pub(crate) fn csv(
     file: Content,
     read: &Arc<AtomicU64>,
-    schema: &SchemaRef,
+    columns: &TextSchema,
     command: &Convert,
 ) -> Result<Batches> {
+    let TextSchema { schema, stated } = columns;
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let name = name.as_str();
     let decoded = decoded_as(schema, csv_type);
@@ -249,7 +253,7 @@ pub(crate) fn csv(
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
     let convention = convention(name, command, texts, mark.clone(), max_bytes);
     let reader = CsvBatches::new(builder, rewritten(file.into_read(read)?, &convention), max_bytes);
-    let (name, schema) = (name.to_owned(), schema.clone());
+    let (name, schema, stated) = (name.to_owned(), schema.clone(), stated.clone());
     let (binary, hint) = (command.values.binary, late_value(command));
     let mut line = 1 + u64::from(!command.text.no_header);
     Ok(Box::new(reader.map(move |batch| {
@@ -257,7 +261,7 @@ pub(crate) fn csv(
         let first = line;
         line += batch.num_rows() as u64;
         let batch = unmarked(&batch, &mark)?;
-        finish(&batch, &schema, binary).map_err(|wrong| {
+        finish(&batch, &schema, binary, &stated).map_err(|wrong| {
             let line = wrong.row.map(|row| first + row as u64);
             Failure::content(&name, line, wrong.error).with_hint(hint)
         })
@@ -310,9 +314,10 @@ fn csv_error(name: &str, error: ArrowError) -> Failure {
 /// The type in which the CSV decoder reads a cell that becomes this type.
 fn csv_type(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::Boolean | DataType::Date32 => data_type.clone(),
+        DataType::Boolean => data_type.clone(),
         other if other.is_integer() => other.clone(),
-        // Of decimals the decoder drops digits, and it makes infinities of floats.
+        // Of decimals and times the decoder drops digits, of dates it drops the time of day, and it
+        // makes infinities of floats.
         _ => DataType::Utf8,
     }
 }

@@ -1,11 +1,32 @@
 //! The types of CSV and JSON lines: those of `--schema`, and those that are inferred.
 
-use arrow_schema::{DataType, Field, Schema};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use marquetry::engine::rows::bytes_of_nulls;
 
 use crate::args::Convert;
 use crate::failure::{Failure, Result};
 use crate::types::{self, MAX_NULL_BYTES};
+
+/// The columns of text files.
+pub(crate) struct TextSchema {
+    pub(crate) schema: SchemaRef,
+    /// Columns whose types `--schema` states; those of the others are inferred.
+    pub(super) stated: HashSet<String>,
+}
+
+impl TextSchema {
+    pub(super) fn new(fields: Vec<Field>, stated: HashSet<String>) -> Self {
+        Self { schema: Arc::new(Schema::new(fields)), stated }
+    }
+}
+
+/// The names of fields.
+pub(super) fn names(fields: &[Field]) -> HashSet<String> {
+    fields.iter().map(|field| field.name().clone()).collect()
+}
 
 /// Records that types are inferred from, where nothing else is asked for.
 const INFER_ROWS: usize = 10_000;

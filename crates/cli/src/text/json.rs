@@ -1,5 +1,6 @@
 //! Reads JSON lines.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,7 +12,9 @@ use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
 use super::infer::Members;
-use super::inference::{BATCH_BYTES, batch_rows, given_fields, infer_rows, late_value};
+use super::inference::{
+    BATCH_BYTES, TextSchema, batch_rows, given_fields, infer_rows, late_value, names,
+};
 use super::lines::JsonTexts;
 use super::maps::Maps;
 use super::names::Names;
@@ -28,7 +31,7 @@ pub(crate) fn json_schema(
     files: Vec<&mut Content>,
     command: &Convert,
     variants: Option<&LinesAsVariant>,
-) -> Result<Option<SchemaRef>> {
+) -> Result<Option<TextSchema>> {
     if files.is_empty() {
         return Ok(None);
     }
@@ -37,26 +40,29 @@ pub(crate) fn json_schema(
         let taken = given.map(|_| {
             Failure::Usage("--schema is for columns, and --variant all leaves none".to_owned())
         });
-        return taken.map_or_else(|| Ok(Some(LinesAsVariant::whole_schema())), Err);
+        let whole =
+            || TextSchema { schema: LinesAsVariant::whole_schema(), stated: HashSet::new() };
+        return taken.map_or_else(|| Ok(Some(whole())), Err);
     }
-    let names = variants.map_or(&[][..], LinesAsVariant::names);
-    if let Some(twice) = given.iter().flatten().find(|field| names.contains(field.name())) {
+    let stated = names(given.as_deref().unwrap_or_default());
+    let of_variants = variants.map_or(&[][..], LinesAsVariant::names);
+    if let Some(twice) = given.iter().flatten().find(|field| of_variants.contains(field.name())) {
         let text = format!("--schema: column {} becomes VARIANT by --variant", twice.name());
         return Err(Failure::Usage(text));
     }
-    let variant_fields = names.iter().map(|name| VariantArray::field(name, true));
+    let variant_fields = of_variants.iter().map(|name| VariantArray::field(name, true));
     if let (Some(given), true) = (&given, command.text.schema_only) {
         let fields: Vec<Field> = given.iter().cloned().chain(variant_fields).collect();
-        return Ok(Some(Arc::new(Schema::new(fields))));
+        return Ok(Some(TextSchema::new(fields, stated)));
     }
     let mut columns = Members::default();
     let mut left = files.first().map_or(0, |file| file.max_record_bytes * RECORDS_OF_NAMES);
     for file in files {
-        look(&mut columns, file, names, infer_rows(command), &mut left)?;
+        look(&mut columns, file, of_variants, infer_rows(command), &mut left)?;
     }
     let mut given = given.unwrap_or_default();
     let mut fields =
-        columns.fields("", &mut |name| match names.iter().any(|known| known == name) {
+        columns.fields("", &mut |name| match of_variants.iter().any(|known| known == name) {
             true => Some(VariantArray::field(name, true)),
             false => {
                 let i = given.iter().position(|field| field.name() == name)?;
@@ -66,10 +72,10 @@ pub(crate) fn json_schema(
     // They may come later.
     fields.extend(given);
     let is_missing = |name: &&String| fields.iter().all(|field| field.name() != *name);
-    let missing: Vec<Field> =
-        names.iter().filter(is_missing).map(|name| VariantArray::field(name, true)).collect();
+    let missing = of_variants.iter().filter(is_missing);
+    let missing: Vec<Field> = missing.map(|name| VariantArray::field(name, true)).collect();
     fields.extend(missing);
-    Ok(Some(Arc::new(Schema::new(fields))))
+    Ok(Some(TextSchema::new(fields, stated)))
 }
 
 /// Memory for the names that inference sees, in records of the greatest size.
@@ -101,10 +107,11 @@ fn look(
 pub(crate) fn json(
     file: Content,
     read: &Arc<AtomicU64>,
-    schema: &SchemaRef,
+    columns: &TextSchema,
     command: &Convert,
     variants: Option<&LinesAsVariant>,
 ) -> Result<Batches> {
+    let TextSchema { schema, stated } = columns;
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let decoded = schema.fields().iter().filter(|field| {
         variants.is_none_or(|variants| {
@@ -128,6 +135,7 @@ pub(crate) fn json(
         binary: command.values.binary,
         hint: late_value(command),
         decoded,
+        stated: stated.clone(),
         schema: schema.clone(),
         variants: variants.map(variants::VariantColumns::new),
         text: String::new(),
@@ -171,6 +179,8 @@ struct JsonBatches<R> {
     hint: Option<&'static str>,
     /// The columns of the decoder.
     decoded: SchemaRef,
+    /// Columns whose types are stated.
+    stated: HashSet<String>,
     /// All columns: those of the decoder, and those that become VARIANT.
     schema: SchemaRef,
     variants: Option<variants::VariantColumns>,
@@ -242,7 +252,7 @@ impl<R: BufRead> JsonBatches<R> {
             Ok(Some(batch)) if batch.num_rows() == self.numbers.len() => batch,
             other => return Err(self.wrong_line(&self.numbers, other.err())),
         };
-        finish(&batch, &self.decoded, self.binary).map_err(|wrong| {
+        finish(&batch, &self.decoded, self.binary, &self.stated).map_err(|wrong| {
             let line = wrong.row.and_then(|row| self.numbers.get(row)).copied();
             Failure::content(&self.name, line, wrong.error).with_hint(self.hint)
         })

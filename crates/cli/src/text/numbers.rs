@@ -101,6 +101,16 @@ impl Numbers {
     }
 }
 
+/// Whether a text is an integer whose digits a double does not keep.
+pub(super) fn is_inexact_integer(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    digits.len() > EXACT_DIGITS
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !is_double(text)
+        // All digits of the double, as some writers print it.
+        && !digits.parse::<f64>().is_ok_and(|double| format!("{double:.0}") == digits)
+}
+
 /// Digits that every double keeps.
 const EXACT_DIGITS: usize = 15;
 /// Digits of a Decimal128 and a Decimal256.
@@ -149,6 +159,25 @@ mod tests {
             let mut numbers = Numbers::default();
             texts.iter().for_each(|text| numbers.see(text, &at));
             assert_eq!(numbers.data_type("a").ok(), wanted, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn integers_that_a_double_keeps_have_its_digits() {
+        for (text, wanted) in [
+            ("9007199254740992", false),
+            ("9007199254740993", true),
+            ("-9007199254740993", true),
+            ("+12345678901234567891", true),
+            // The fewest digits of a double, the 17 that others print, and all of them.
+            ("12345678901234567000", false),
+            ("12345678901234567000000", false),
+            ("12345678901234567168", false),
+            ("12345678901234567.891", false),
+            ("1.2345678901234567891e19", false),
+            ("", false),
+        ] {
+            assert_eq!(is_inexact_integer(text), wanted, "{text}");
         }
     }
 }

@@ -515,6 +515,114 @@ fn rows_keep_their_order_on_any_number_of_threads() {
     }
 }
 
+/// Makes a file of CSV and one of JSON lines with these cells in column `a`, which are texts of
+/// JSON where they are no numbers.
+fn put_cells(folder: &Folder, cells: &[&str]) {
+    let (mut csv, mut json) = ("k,a\n".to_owned(), String::new());
+    for (i, cell) in cells.iter().enumerate() {
+        let quote = if serde_json::from_str::<f64>(cell).is_ok() { "" } else { "\"" };
+        csv.push_str(&format!("{i},{cell}\n"));
+        json.push_str(&format!("{{\"k\":{i},\"a\":{quote}{cell}{quote}}}\n"));
+    }
+    folder.put("a.csv", csv);
+    folder.put("a.jsonl", json);
+}
+
+#[test]
+fn late_values_of_another_type_are_refused_where_the_type_was_inferred() {
+    let folder = Folder::new();
+    for (first, late, schema, wanted) in [
+        ("2024-01-31", "2024-02-01T10:11:12", "timestamp(us)", Some("2024-02-01T10:11:12")),
+        ("2024-01-31", "2024-02-01T23:30:00-05:00", "date32", None),
+        ("2024-01-31", "20240201", "date32", Some("2024-02-01")),
+        ("2024-01-31", "45", "date32", Some("1970-02-15")),
+        ("2024-01-31T10:00:00", "20240201", "timestamp(s)", Some("1970-08-23T06:16:41")),
+        ("2024-01-31T10:00:00", "2024-01-31T10:00:00Z", "timestamp(s)", None),
+        (
+            "2024-01-31T10:00:00Z",
+            "2024-01-31T10:00:00",
+            "timestamp(s, UTC)",
+            Some("2024-01-31T10:00:00Z"),
+        ),
+        ("0.5", "12345678901234567891", "float64", Some("1.2345678901234567e19")),
+        ("0.5", "9007199254740993", "decimal(20,1)", Some("9007199254740993.0")),
+    ] {
+        put_cells(&folder, &[first, late]);
+        for (name, line) in [("a.csv", 3), ("a.jsonl", 2)] {
+            let args = ["convert", name, "--to", "csv"];
+            let said = folder.refused(3, &[&args[..], &["--infer-rows", "1"]].concat());
+            assert!(said.contains(&format!("{name}, line {line}: column a: ")), "{said}");
+            assert!(said.contains(late) && said.contains("hint: "), "{said}");
+            let schema = format!("a: {schema}");
+            let args = [&args[..], &["--schema", &schema]].concat();
+            match wanted {
+                Some(wanted) => {
+                    let text = folder.text(&args);
+                    assert_eq!(text.lines().nth(2), Some(&*format!("1,{wanted}")), "{name}");
+                }
+                None => _ = folder.refused(3, &args),
+            }
+        }
+    }
+    // A date is a time at midnight, and the other way round.
+    for (first, late, wanted) in [
+        ("2024-01-31", "2024-02-01T00:00:00", "2024-02-01"),
+        ("2024-01-31", "+10999-12-31", "+10999-12-31"),
+        ("2024-01-31T10:00:00", "2024-02-01", "2024-02-01T00:00:00"),
+        ("0.5", "12345678901234567168", "1.2345678901234567e19"),
+    ] {
+        put_cells(&folder, &[first, late]);
+        for name in ["a.csv", "a.jsonl"] {
+            let text = folder.text(&["convert", name, "--infer-rows", "1", "--to", "csv"]);
+            assert_eq!(text.lines().nth(2), Some(&*format!("1,{wanted}")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn digits_of_times_beyond_a_type_are_refused() {
+    let folder = Folder::new();
+    for (data_type, cell, wanted) in [
+        ("time64(us)", "10:00:00.123456789", None),
+        ("time64(us)", "10:00:00.123456000", Some("10:00:00.123456")),
+        ("time64(ns)", "10:00:00.123456789", Some("10:00:00.123456789")),
+        ("time64(ns)", "10:00:00.1234567891", None),
+        ("time32(s)", "10:00:00.5", None),
+        ("time32(s)", "10:30 PM", Some("22:30:00")),
+        ("time32(ms)", "10:00:00.5", Some("10:00:00.500")),
+        ("time32(ms)", "1500", Some("00:00:01.500")),
+        ("date64", "2024-02-01T10:11:12.3456", None),
+        ("date64", "2024-02-01T10:11:12.345", Some("2024-02-01T10:11:12.345")),
+        ("date64", "2024-02-01T10:11:12-05:00", None),
+        ("date64", "2024-02-01", Some("2024-02-01T00:00:00")),
+        ("date64", "20240201", Some("2024-02-01T00:00:00")),
+        ("timestamp(ns)", "2024-02-01T10:00:00.1234567891", None),
+        ("timestamp(us)", "2024-02-01T10:00:00.12345600000", Some("2024-02-01T10:00:00.123456")),
+        ("dictionary<int8, time32(s)>", "10:00:00.5", None),
+        ("dictionary<int8, date32>", "2024-02-01", Some("2024-02-01")),
+        ("dictionary<int8, decimal(5,2)>", "0.999", None),
+        ("dictionary<int8, float64>", "1e400", None),
+        ("dictionary<int8, float64>", "1.5", Some("1.5")),
+    ] {
+        put_cells(&folder, &[cell]);
+        for name in ["a.csv", "a.jsonl"] {
+            let schema = format!("a: {data_type}");
+            let args = ["convert", name, "--schema", &schema, "--to", "csv"];
+            match wanted {
+                Some(wanted) => {
+                    let text = folder.text(&args);
+                    let line = format!("0,{wanted}");
+                    assert_eq!(text.lines().nth(1), Some(&*line), "{name} {data_type}");
+                }
+                None => {
+                    let said = folder.refused(3, &args);
+                    assert!(said.contains("column a: ") && said.contains(cell), "{name}: {said}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_nested_cell_of_csv_is_one_value() {
     let folder = Folder::new();
