@@ -15,13 +15,20 @@
 //! [columns."address.city"]
 //! type = "utf8"
 //! bloom_filter = true
+//!
+//! [columns.tags]                  # or "tags.list.element"
+//! codecs = ["ZSTD"]
 //! ```
+//!
+//! Columns are named like those that a read selects. Codecs and Bloom filters are those of all
+//! leaves below; where several terms are of one leaf, the longest path decides.
 
 use std::collections::BTreeMap;
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use marquetry::Reader;
 use marquetry::format::{ColumnChunkRef, CompressionCodec};
+use marquetry::schema::Node;
 use serde::Deserialize;
 
 use super::record::FindingRecord;
@@ -120,6 +127,8 @@ impl Contract {
         check_number(&file.rows, "rows", footer.rows()?, None, push);
         check_number(&file.bytes, "bytes", reader.file_len(), None, push);
         check_number(&file.row_groups, "row-groups", footer.row_groups() as u64, None, push);
+        let columns = self.columns_of(reader, push);
+        let terms = leaf_terms(&columns, footer.schema().leaves_len());
         for group in 0..footer.row_groups() {
             let rows = footer.row_group_rows(group)?;
             check_number(&file.row_group_rows, "row-group-rows", rows, Some(group), push);
@@ -129,11 +138,33 @@ impl Contract {
             self.check_sorting(reader, group, push);
             for (leaf, chunk) in footer.column_chunks(group)?.enumerate() {
                 let column = footer.schema().leaf_node(leaf)?.path().dotted();
-                self.check_chunk(&chunk?, (group, &column), push);
+                let terms = terms.get(leaf).copied().unwrap_or_default();
+                self.check_chunk(&chunk?, (group, &column), terms, push);
             }
         }
-        self.check_schema(&*reader.schema()?, push);
+        self.check_schema(&*reader.schema()?, &columns, push);
         Ok(())
+    }
+
+    /// The columns that the contract names; those that the file does not have are reported.
+    fn columns_of<'a>(
+        &'a self,
+        reader: &'a Reader,
+        push: &mut dyn FnMut(FindingRecord),
+    ) -> Vec<NamedColumn<'a>> {
+        let schema = reader.metadata().schema();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (name, terms) in &self.columns {
+            match schema.node_named(name) {
+                Ok(node) => columns.push(NamedColumn { name, terms, path: path_to(node) }),
+                Err(error) => {
+                    let place = (None, Some(&**name));
+                    let found = broken("column-missing", place, name, "no such column");
+                    push(FindingRecord { message: error.to_string(), ..found });
+                }
+            }
+        }
+        columns
     }
 
     fn check_sorting(&self, reader: &Reader, group: usize, push: &mut dyn FnMut(FindingRecord)) {
@@ -150,6 +181,7 @@ impl Contract {
         &self,
         chunk: &ColumnChunkRef<'_>,
         (group, column): (usize, &str),
+        terms: LeafTerms<'_>,
         push: &mut dyn FnMut(FindingRecord),
     ) {
         let place = (Some(group), Some(column));
@@ -159,13 +191,12 @@ impl Contract {
                 push(broken("page-index", place, wanted, found));
             }
         }
-        let terms = self.columns.get(column);
         let Some(meta) = &chunk.meta_data else { return };
-        let codecs = terms.and_then(|terms| terms.codecs.as_ref()).or(self.file.codecs.as_ref());
+        let codecs = terms.codecs.or(self.file.codecs.as_deref());
         if let Some(codecs) = codecs.filter(|codecs| !names(codecs, meta.codec)) {
             push(broken("codec", place, codecs.join(" or "), meta.codec));
         }
-        if let Some(wanted) = terms.and_then(|terms| terms.bloom_filter) {
+        if let Some(wanted) = terms.bloom_filter {
             let found = meta.bloom_filter_offset.is_some();
             if wanted != found {
                 push(broken("bloom-filter", place, wanted, found));
@@ -173,11 +204,16 @@ impl Contract {
         }
     }
 
-    fn check_schema(&self, schema: &Schema, push: &mut dyn FnMut(FindingRecord)) {
-        for (name, terms) in &self.columns {
-            let place = (None, Some(&**name));
-            let Some((field, nullable)) = field_at(schema, name) else {
-                push(broken("column-missing", place, name, "no such column"));
+    fn check_schema(
+        &self,
+        schema: &Schema,
+        columns: &[NamedColumn<'_>],
+        push: &mut dyn FnMut(FindingRecord),
+    ) {
+        for NamedColumn { name, terms, path } in columns {
+            let place = (None, Some(*name));
+            let Some((field, nullable)) = member(schema.fields(), path, false, 0) else {
+                push(broken("column-missing", place, name, "no such column in its rows"));
                 continue;
             };
             let wanted = terms.type_name.as_deref().and_then(|text| types::data_type(text).ok());
@@ -192,9 +228,10 @@ impl Contract {
             return;
         }
         for field in schema.fields() {
-            let inside = format!("{}.", field.name());
-            let is_named = |name: &String| name == field.name() || name.starts_with(&inside);
-            if !self.columns.keys().any(is_named) {
+            let is_named = |column: &NamedColumn<'_>| {
+                column.path.first().is_some_and(|node| node.name() == field.name())
+            };
+            if !columns.iter().any(is_named) {
                 let place = (None, Some(&**field.name()));
                 push(broken("column-unexpected", place, "no such column", field.name()));
             }
@@ -235,29 +272,109 @@ fn names(codecs: &[String], found: CompressionCodec) -> bool {
     codecs.iter().any(|codec| codec.eq_ignore_ascii_case(&found))
 }
 
-/// The field at a dotted path through structs, and whether it can be null: it, or one around it.
-fn field_at<'a>(schema: &'a Schema, path: &str) -> Option<(&'a Field, bool)> {
-    if let Ok(field) = schema.field_with_name(path) {
-        return Some((field, field.is_nullable()));
+/// A column that the contract names.
+struct NamedColumn<'a> {
+    name: &'a str,
+    terms: &'a ColumnTerms,
+    /// The nodes from below the root to the column.
+    path: Vec<Node<'a>>,
+}
+
+/// The nodes from below the root to this one.
+fn path_to(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut path = Vec::new();
+    let mut next = Some(node);
+    while let Some((node, above)) = next.and_then(|node| Some((node, node.parent()?))) {
+        path.push(node);
+        next = Some(above);
     }
-    let mut fields = schema.fields();
-    let (mut rest, mut nullable) = (path, false);
-    loop {
-        let begins = |field: &&std::sync::Arc<Field>| {
-            let after = rest.strip_prefix(field.name().as_str());
-            after.is_some_and(|after| after.is_empty() || after.starts_with('.'))
-        };
-        let field = fields.iter().find(begins)?;
-        nullable |= field.is_nullable();
-        rest = rest.get(field.name().len()..)?.trim_start_matches('.');
-        if rest.is_empty() {
-            return Some((field, nullable));
-        }
-        match field.data_type() {
-            DataType::Struct(inner) => fields = inner,
-            _ => return None,
+    path.reverse();
+    path
+}
+
+/// The terms of the chunks of a leaf.
+#[derive(Debug, Clone, Copy, Default)]
+struct LeafTerms<'a> {
+    codecs: Option<&'a [String]>,
+    bloom_filter: Option<bool>,
+}
+
+/// The terms of each leaf, by its index.
+fn leaf_terms<'a>(columns: &[NamedColumn<'a>], leaves: usize) -> Vec<LeafTerms<'a>> {
+    let mut all = vec![LeafTerms::default(); leaves];
+    let mut columns: Vec<&NamedColumn<'a>> = columns.iter().collect();
+    columns.sort_by_key(|column| column.path.len());
+    for NamedColumn { terms, path, .. } in columns {
+        let below = path.last().map(|node| node.leaves()).unwrap_or_default();
+        for leaf in all.get_mut(below).into_iter().flatten() {
+            leaf.codecs = terms.codecs.as_deref().or(leaf.codecs);
+            leaf.bloom_filter = terms.bloom_filter.or(leaf.bloom_filter);
         }
     }
+    all
+}
+
+/// The field of the last node of a path, and whether it can be null: it, or one around it. The path
+/// begins with a member of `fields`, inside this number of `lists`.
+fn member<'a>(
+    fields: &'a [FieldRef],
+    path: &[Node<'_>],
+    nullable: bool,
+    lists: u16,
+) -> Option<(&'a Field, bool)> {
+    let name = path.first()?.name();
+    inside(fields.iter().find(|field| field.name() == name)?, path, nullable, lists)
+}
+
+/// The same for a path that begins with the node of `field`.
+fn inside<'a>(
+    field: &'a Field,
+    path: &[Node<'_>],
+    nullable: bool,
+    lists: u16,
+) -> Option<(&'a Field, bool)> {
+    let (node, below) = path.split_first()?;
+    let nullable = nullable || field.is_nullable();
+    if below.is_empty() {
+        return Some((field, nullable));
+    }
+    match field.data_type() {
+        DataType::Struct(fields) => member(fields, below, nullable, lists),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => {
+            let between = match is_element(item, below) {
+                // Repeated without a group around it.
+                _ if node.max_rep() > lists => 0,
+                true => 1,
+                false => 2,
+            };
+            inside(item, path.get(between..)?, nullable, lists + 1)
+        }
+        DataType::Map(entries, _) => match (below, entries.data_type()) {
+            ([pair, part, ..], DataType::Struct(fields)) => {
+                let position = pair.children().position(|node| node == *part)?;
+                inside(fields.get(position)?, below.get(1..)?, nullable, lists + 1)
+            }
+            _ => Some((entries, nullable)),
+        },
+        _ => None,
+    }
+}
+
+/// Whether the repeated node of a list, the first below it, is its element: else its child is.
+fn is_element(item: &Field, below: &[Node<'_>]) -> bool {
+    let [repeated, child, ..] = below else { return true };
+    let is_child = match item.data_type() {
+        DataType::Struct(fields) => child
+            .children()
+            .next()
+            .is_some_and(|node| fields.first().is_some_and(|field| field.name() == node.name())),
+        _ => true,
+    };
+    repeated.children().nth(1).is_some() || !is_child
 }
 
 fn broken(

@@ -1,5 +1,10 @@
 //! `marq check`: findings in each form, exit codes, contracts.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array};
+use marquetry::format::FieldRepetitionType::{self, Optional, Repeated};
+use marquetry::format::{ConvertedType, SchemaElement, Type};
 use serde_json::Value;
 
 use crate::support::folder::Folder;
@@ -124,6 +129,128 @@ fn contracts_are_kept_or_their_broken_terms_are_listed() {
     ] {
         folder.put("wrong.toml", wrong);
         folder.refused(3, &["check", "trips.parquet", "--contract", "wrong.toml"]);
+    }
+}
+
+/// The codes and columns of the findings about a file with this contract.
+fn broken_terms(folder: &Folder, file: &str, contract: &str) -> Vec<(String, String)> {
+    folder.put("terms.toml", contract);
+    let output = folder.run(&["check", file, "--contract", "terms.toml"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = found["files"][0]["findings"].as_array().expect("findings");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    findings.iter().map(|finding| (text(&finding["code"]), text(&finding["column"]))).collect()
+}
+
+#[test]
+fn contracts_hold_for_all_that_is_inside_a_column() {
+    let folder = Folder::new();
+    folder.put(
+        "a.jsonl",
+        r#"{"tags":["a"],"m":{"x":1},"l":[{"b":1,"c":[2]}],"a":{"b":1},"a.b":"t"}"#,
+    );
+    let schema = "m: map<utf8, int64>";
+    let args = ["convert", "a.jsonl", "--schema", schema, "--codec", "snappy", "-o", "a.parquet"];
+    folder.text(&args);
+    let (codec, bloom) = ("contract-codec", "contract-bloom-filter");
+    for (contract, wanted) in [
+        // All leaves below.
+        (
+            "[columns.tags]\ncodecs = [\"ZSTD\"]\nbloom_filter = true\n",
+            &[(codec, "tags.list.element"), (bloom, "tags.list.element")][..],
+        ),
+        (
+            "[columns.m]\ncodecs = [\"ZSTD\"]\n",
+            &[(codec, "m.key_value.key"), (codec, "m.key_value.value")],
+        ),
+        // The longest path decides, and the file where none does.
+        (
+            "[file]\ncodecs = [\"SNAPPY\"]\n[columns.l]\ncodecs = [\"ZSTD\"]\n\
+             [columns.\"l.list.element.b\"]\ncodecs = [\"SNAPPY\"]\n",
+            &[(codec, "l.list.element.c.list.element")],
+        ),
+        // Paths of leaves and of fields, in lists and maps.
+        (
+            "[columns.\"tags.list.element\"]\ntype = \"utf8\"\nnullable = true\n\
+             [columns.\"l.list.element.c.list.element\"]\ntype = \"int64\"\n\
+             [columns.\"l.c\"]\ntype = \"list<int64>\"\n\
+             [columns.\"m.key_value.key\"]\ntype = \"utf8\"\n\
+             [columns.\"m.value\"]\ntype = \"int64\"\n",
+            &[],
+        ),
+        (
+            "[columns.\"tags.list.element\"]\ntype = \"int64\"\n\
+             [columns.\"l.list.element.c\"]\nnullable = false\n\
+             [columns.\"m.key_value.value\"]\ntype = \"int32\"\n",
+            &[
+                ("contract-nullable", "l.list.element.c"),
+                ("contract-type", "m.key_value.value"),
+                ("contract-type", "tags.list.element"),
+            ],
+        ),
+        // A column whose name has a dot comes before a member of another.
+        ("[columns.\"a.b\"]\ntype = \"utf8\"\n", &[]),
+        ("[columns.\"tags.x\"]\n", &[("contract-column-missing", "tags.x")]),
+        (
+            "[file]\ncolumns = \"exactly\"\n[columns.tags]\n[columns.m]\n[columns.\"l.b\"]\n\
+             [columns.\"a.b\"]\n",
+            &[("contract-column-unexpected", "a")],
+        ),
+    ] {
+        let wanted: Vec<(String, String)> =
+            wanted.iter().map(|(code, column)| (code.to_string(), column.to_string())).collect();
+        assert_eq!(broken_terms(&folder, "a.parquet", contract), wanted, "{contract}");
+    }
+}
+
+#[test]
+fn contracts_hold_for_lists_of_every_form() {
+    let folder = Folder::new();
+    let element = |name: &str, repetition: FieldRepetitionType, children: i32, is_list: bool| {
+        let mut element = SchemaElement::new(name);
+        element.repetition_type = Some(repetition);
+        match children {
+            0 => element.r#type = Some(Type::Int64),
+            children => element.num_children = Some(children),
+        }
+        element.converted_type = is_list.then_some(ConvertedType::List);
+        element
+    };
+    let group = |name: &str, children| element(name, Optional, children, false);
+    let list = || element("l", Optional, 1, true);
+    let repeated = |name: &str, children| element(name, Repeated, children, false);
+    for (above, leaves, path) in [
+        // Three levels, two, and one; groups of one field that are elements by their names.
+        (&[list(), repeated("list", 1), group("element", 2)][..], 2, "l.list.element.x1"),
+        (&[list(), repeated("list", 1), group("element", 1)], 1, "l.list.element.x0"),
+        (&[list(), repeated("bag", 2)], 2, "l.bag.x1"),
+        (&[list(), repeated("array", 1)], 1, "l.array.x0"),
+        (&[list(), repeated("l_tuple", 1), group("s", 2)], 2, "l.l_tuple.s.x1"),
+        (&[list(), repeated("list", 1)], 1, "l.list.x0"),
+        (&[repeated("r", 2)], 2, "r.x1"),
+        (&[repeated("r", 1), repeated("r", 1), repeated("r", 2)], 2, "r.r.r.x0"),
+        (&[group("s", 1), list(), repeated("list", 2)], 2, "s.l.list.x0"),
+    ] {
+        let columns = ["x0", "x1"].into_iter().take(leaves);
+        let column = || Arc::new(Int64Array::from(vec![1])) as ArrayRef;
+        folder.columns("a.parquet", columns.clone().map(|name| (name, column())).collect());
+        folder.change_footer("a.parquet", |footer| {
+            let leaves = columns.map(|name| group(name, 0));
+            footer.schema.truncate(1);
+            footer.schema[0].num_children = Some(1);
+            footer.schema.extend(above.iter().cloned().chain(leaves));
+            footer.key_value_metadata = None;
+        });
+        // The pages do not match the schema, and the check says so, too.
+        let broken = |contract: &str| {
+            let mut terms = broken_terms(&folder, "a.parquet", contract);
+            terms.retain(|(code, _)| code.starts_with("contract-"));
+            terms
+        };
+        let contract = format!("[columns.\"{path}\"]\ntype = \"int64\"\nnullable = true\n");
+        assert_eq!(broken(&contract), [], "{path}");
+        let contract = format!("[columns.\"{path}\"]\ntype = \"boolean\"\n");
+        assert_eq!(broken(&contract), [("contract-type".to_owned(), path.to_owned())], "{path}");
     }
 }
 
