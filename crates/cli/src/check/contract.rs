@@ -377,6 +377,13 @@ fn is_element(item: &Field, below: &[Node<'_>]) -> bool {
     repeated.children().nth(1).is_some() || !is_child
 }
 
+/// The finding that a contract could not be checked.
+pub(super) fn unchecked(why: &str) -> FindingRecord {
+    let found = broken("unchecked", (None, None), "", "");
+    let message = format!("the contract was not checked, because the file cannot be read: {why}");
+    FindingRecord { message, stated: None, found: None, ..found }
+}
+
 fn broken(
     what: &'static str,
     (row_group, column): (Option<usize>, Option<&str>),

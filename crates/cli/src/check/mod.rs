@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use marquetry::Threads;
 use marquetry::check::{Checker, Severity};
 
-use self::contract::Contract;
+use self::contract::{Contract, unchecked};
 use self::record::{CheckedFile, CheckedFiles, FindingRecord};
 use crate::args::{Check, Format, Global};
 use crate::failure::{Failure, Result};
@@ -69,14 +69,19 @@ fn checked(
         }
     });
     let report = report.map_err(|e| e.at_file(path))?;
+    let has_errors = list.file.errors > 0;
     if let Some(contract) = contract {
-        // What keeps the file from being read was found.
-        if let Ok(reader) = input::open(path, global) {
-            let checked = contract.check(&reader, &mut |record| {
-                list.file.errors += 1;
-                list.push(record);
-            });
-            checked.map_err(|e| e.at_file(path))?;
+        let mut push = |record: FindingRecord| {
+            list.file.errors += 1;
+            list.push(record);
+        };
+        match input::open(path, global) {
+            Ok(reader) => {
+                contract.check(&reader, &mut push).map_err(|e| e.at_file(path))?;
+            }
+            // What keeps the file from being read was found.
+            Err(_) if has_errors => {}
+            Err(failure) => push(unchecked(&failure.text())),
         }
     }
     file.add(report);

@@ -255,6 +255,27 @@ fn contracts_hold_for_lists_of_every_form() {
 }
 
 #[test]
+fn a_contract_that_cannot_be_checked_is_an_error() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    folder.put("terms.toml", "[columns.id]\ntype = \"utf8\"\n");
+    let args = ["check", "trips.parquet", "--limit-footer", "100"];
+    folder.text(&args);
+    let output = folder.run(&[&args[..], &["--contract", "terms.toml"]].concat());
+    assert_eq!(output.status.code(), Some(4));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let file = &found["files"][0];
+    assert_eq!(
+        (&file["errors"], &file["findings"][0]["code"]),
+        (&1.into(), &"contract-unchecked".into())
+    );
+    // What was found already says why.
+    folder.copy_with_broken_footer("trips.parquet", "broken.parquet");
+    let found = broken_terms(&folder, "broken.parquet", "[columns.id]\ntype = \"utf8\"\n");
+    assert!(!found.is_empty() && found.iter().all(|(code, _)| !code.starts_with("contract")));
+}
+
+#[test]
 fn a_quiet_check_prints_no_report_unless_one_is_asked_for() {
     let folder = Folder::new();
     folder.copy("trips.parquet");
