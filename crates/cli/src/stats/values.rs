@@ -249,15 +249,19 @@ struct Counter {
     /// Bytes that counts may take.
     memory: usize,
     columns: Vec<CountedColumn>,
-    /// Which of them a place and a path mean.
-    known: HashMap<(usize, String), usize>,
+    /// Which of them a place and the members on the way from there mean.
+    known: HashMap<(usize, Vec<Member>), usize>,
 }
+
+/// A member of a struct: its name, and its index among equal names. Names may have dots, so that
+/// two members may have one dotted path.
+type Member = (String, usize);
 
 impl Counter {
     fn add(&mut self, placed: &PlacedColumns) -> Result<(), ArrowError> {
         let columns = placed.columns.schema_ref().fields().iter().zip(placed.columns.columns());
         for (column, place) in columns.zip(&placed.places) {
-            self.column(*place, column.0.name(), column, None)?;
+            self.column(*place, (column.0.name(), &mut Vec::new()), column, None)?;
         }
         Ok(())
     }
@@ -267,7 +271,7 @@ impl Counter {
     fn column(
         &mut self,
         place: usize,
-        path: &str,
+        (path, members): (&str, &mut Vec<Member>),
         (field, column): (&FieldRef, &ArrayRef),
         nulls: Option<&NullBuffer>,
     ) -> Result<(), ArrowError> {
@@ -275,14 +279,19 @@ impl Counter {
             (field.data_type(), VariantArray::is_variant(field))
         {
             let nulls = NullBuffer::union(nulls, column.nulls());
+            let mut same = HashMap::new();
             for member in fields.iter().zip(column.as_struct().columns()) {
-                let path = format!("{path}.{}", member.0.name());
-                self.column(place, &path, member, nulls.as_ref())?;
+                let name = member.0.name();
+                let nth = same.entry(name).and_modify(|nth| *nth += 1).or_insert(0usize);
+                members.push((name.clone(), *nth));
+                let path = format!("{path}.{name}");
+                self.column(place, (&path, &mut *members), member, nulls.as_ref())?;
+                members.pop();
             }
             return Ok(());
         }
         let next = self.columns.len();
-        let known = *self.known.entry((place, path.to_owned())).or_insert(next);
+        let known = *self.known.entry((place, members.clone())).or_insert(next);
         if known == next {
             let counts = ValueCounts::new(field.clone());
             self.columns.push(CountedColumn { place, path: path.to_owned(), counts });

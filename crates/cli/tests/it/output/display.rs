@@ -377,6 +377,30 @@ fn stats_by_column_add_up_the_row_groups() {
 }
 
 #[test]
+fn stats_of_values_tell_members_of_one_dotted_path_apart() {
+    let folder = Folder::new();
+    let struct_of = |columns: Vec<(&str, ArrayRef)>| -> ArrayRef {
+        Arc::new(StructArray::try_from(columns).expect("a struct"))
+    };
+    let inner = struct_of(vec![("c", ints(&[7, 7]))]);
+    let a = struct_of(vec![("b.c", ints(&[1, 2])), ("b", inner.clone())]);
+    folder.write("d/1.parquet", &batch(vec![("a", a)]));
+    // In another order, in another file.
+    let a = struct_of(vec![("b", inner), ("b.c", ints(&[1, 2]))]);
+    folder.write("d/2.parquet", &batch(vec![("a", a)]));
+    let stats = folder.json(&["stats", "--values", "d"])["stats"].clone();
+    let lines: Vec<(&Value, &Value, &Value)> = stats
+        .as_array()
+        .expect("lines")
+        .iter()
+        .map(|line| (&line["column"], &line["values"], &line["distinct"]))
+        .collect();
+    let line = |distinct: u64| (json!("a.b.c"), json!(4), json!(distinct));
+    let wanted = [line(2), line(1)];
+    assert_eq!(lines, wanted.each_ref().map(|(a, b, c)| (a, b, c)));
+}
+
+#[test]
 fn stats_of_values_count_what_is_there_in_all_files() {
     let folder = Folder::new();
     let names = texts(&[Some("a"), Some("b"), None, Some("a"), Some("a")]);
