@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use marquetry::engine::rows;
@@ -168,17 +169,41 @@ const MAX_NULL_BYTES: usize = 1 << 30;
 /// Completes a batch with the columns of `schema`: widened to its types, and nulls where the batch
 /// has none.
 fn completed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
-        Some(column) if column.data_type() == field.data_type() => Ok(column.clone()),
-        Some(column) if column.data_type() != &DataType::Null => {
-            cast_with_options(column, field.data_type(), &options)
-        }
-        _ => Ok(rows::nulls(field.data_type(), batch.num_rows(), MAX_NULL_BYTES)?),
+    let column = |field: &FieldRef| {
+        widened(batch.column_by_name(field.name()), field.data_type(), batch.num_rows())
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+}
+
+/// A column as one of this type, whose structs may have more members; nulls if there is none.
+fn widened(column: Option<&ArrayRef>, to: &DataType, rows: usize) -> Result<ArrayRef, ArrowError> {
+    let Some(column) = column.filter(|column| column.data_type() != &DataType::Null) else {
+        return Ok(rows::nulls(to, rows, MAX_NULL_BYTES)?);
+    };
+    match (column.data_type(), to) {
+        (from, to) if from == to => Ok(column.clone()),
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let group = column.as_struct();
+            let member = |field: &FieldRef| {
+                widened(group.column_by_name(field.name()), field.data_type(), rows)
+            };
+            let members = fields.iter().map(member).collect::<Result<Vec<_>, _>>()?;
+            let nulls = group.nulls().cloned();
+            Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), members, nulls, rows)?))
+        }
+        (DataType::List(_), DataType::List(item)) => {
+            let list = column.as_list::<i32>();
+            let values = widened(Some(list.values()), item.data_type(), list.values().len())?;
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, nulls)?))
+        }
+        _ => {
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            cast_with_options(column, to, &options)
+        }
+    }
 }
 
 fn of_form(files: &mut [Content], form: SourceForm) -> Vec<&mut Content> {

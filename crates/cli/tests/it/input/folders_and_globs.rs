@@ -268,6 +268,27 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
 }
 
 #[test]
+fn structs_with_other_members_are_united_whatever_the_form_of_their_files() {
+    let folder = Folder::new();
+    folder.put("1.jsonl", "{\"s\":{\"a\":1,\"b\":2},\"l\":[{\"x\":1}]}\n{\"s\":null,\"l\":null}\n");
+    folder.put("2.jsonl", "{\"l\":[{\"y\":\"t\"},null],\"s\":{\"c\":3,\"a\":1.5}}\n");
+    let united = concat!(
+        "{\"s\":{\"a\":1.0,\"b\":2,\"c\":null},\"l\":[{\"x\":1,\"y\":null}]}\n",
+        "{\"s\":null,\"l\":null}\n",
+        "{\"s\":{\"a\":1.5,\"b\":null,\"c\":3},\"l\":[{\"x\":null,\"y\":\"t\"},null]}\n",
+    );
+    for form in ["parquet", "arrow", "arrows"] {
+        let files = ["1", "2"].map(|name| {
+            let file = format!("{name}.{form}");
+            folder.text(&["convert", &format!("{name}.jsonl"), "-o", &file]);
+            file
+        });
+        let args = ["convert", "--by-name", &files[0], &files[1], "--to", "jsonl"];
+        assert_eq!(folder.text(&args), united, "{form}");
+    }
+}
+
+#[test]
 fn lists_of_two_thousand_million_values_that_one_file_states_are_refused_for_the_others() {
     let folder = Folder::new();
     let item = Arc::new(Field::new_list_field(DataType::Int32, true));
