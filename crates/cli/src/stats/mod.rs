@@ -141,9 +141,10 @@ struct ChunkLine {
     statistics: ChunkStatistics,
 }
 
-#[derive(Serialize)]
+/// What is not known is none.
+#[derive(Default, Serialize)]
 struct ChunkStatistics {
-    values: u64,
+    values: Option<u64>,
     nulls: Option<u64>,
     nans: Option<u64>,
     min: Option<Bound>,
@@ -152,16 +153,18 @@ struct ChunkStatistics {
     max_exact: Option<bool>,
     distinct: Option<u64>,
     geospatial: Option<Shapes>,
-    compressed_bytes: u64,
-    uncompressed_bytes: u64,
+    compressed_bytes: Option<u64>,
+    uncompressed_bytes: Option<u64>,
 }
 
 fn columns(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
-    let leaves = file.leaves;
+    let (leaves, row_groups) = (file.leaves, file.reader.metadata().row_groups());
     for leaf in leaves {
         let mut all: Option<(String, ChunkStatistics)> = None;
+        let mut readable = 0;
         file.leaves = std::slice::from_ref(leaf);
         file.each_chunk(|_, leaf, _, meta| {
+            readable += 1;
             let chunk = ChunkStatistics::new(leaf, meta);
             all = Some(match all.take() {
                 None => (leaf.path.dotted(), chunk),
@@ -169,7 +172,10 @@ fn columns(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
             });
             Ok(())
         })?;
-        if let Some((column, statistics)) = all {
+        if let Some((column, mut statistics)) = all {
+            if readable < row_groups {
+                statistics = statistics.and(ChunkStatistics::default());
+            }
             file.add_chunk(column, None, statistics)?;
         }
     }
@@ -201,7 +207,7 @@ impl ChunkStatistics {
         let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
         let geospatial = meta.geospatial_statistics.clone().filter(|_| geo::is_geospatial(leaf));
         Self {
-            values: size(meta.num_values),
+            values: Some(size(meta.num_values)),
             nulls: number(statistics.null_count),
             nans: number(statistics.nan_count),
             min: None,
@@ -210,8 +216,8 @@ impl ChunkStatistics {
             max_exact: None,
             distinct: number(statistics.distinct_count),
             geospatial: geospatial.map(Shapes::new),
-            compressed_bytes: size(meta.total_compressed_size),
-            uncompressed_bytes: size(meta.total_uncompressed_size),
+            compressed_bytes: Some(size(meta.total_compressed_size)),
+            uncompressed_bytes: Some(size(meta.total_uncompressed_size)),
         }
         .with_bounds(bounds::of_chunk(leaf, &statistics))
     }
@@ -223,12 +229,13 @@ impl ChunkStatistics {
 
     /// Whether there is nothing that bounds could be of.
     fn only_nulls(&self) -> bool {
-        self.nulls == Some(self.values)
+        self.nulls.is_some() && self.nulls == self.values
     }
 
     /// The same of both: unknown where one of them does not say it.
     fn and(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let either = |a: Option<Bound>, b: Option<Bound>, wanted| a?.either(b?, wanted);
         let (bounds, geospatial) = match (self.only_nulls(), other.only_nulls()) {
             (true, _) => ((other.min, other.max), other.geospatial),
@@ -242,7 +249,7 @@ impl ChunkStatistics {
             ),
         };
         Self {
-            values: self.values.saturating_add(other.values),
+            values: sum(self.values, other.values),
             nulls: both(self.nulls, other.nulls),
             nans: both(self.nans, other.nans),
             min: None,
@@ -250,8 +257,8 @@ impl ChunkStatistics {
             // The same values may be in both.
             distinct: None,
             geospatial,
-            compressed_bytes: self.compressed_bytes.saturating_add(other.compressed_bytes),
-            uncompressed_bytes: self.uncompressed_bytes.saturating_add(other.uncompressed_bytes),
+            compressed_bytes: sum(self.compressed_bytes, other.compressed_bytes),
+            uncompressed_bytes: sum(self.uncompressed_bytes, other.uncompressed_bytes),
             ..self
         }
         .with_bounds(bounds)
@@ -270,15 +277,15 @@ impl StatsLine for ChunkLine {
     fn columns(by: By) -> Vec<Column<'static, Self>> {
         let mut columns = vec![
             Column::text("column", |of: &Self| of.column.clone()),
-            Column::count("values", |of| Some(of.statistics.values)),
+            Column::count("values", |of| of.statistics.values),
             Column::count("nulls", |of| of.statistics.nulls),
             Column::count("NaN", |of| of.statistics.nans),
             Column::text("min", |of| of.statistics.shown(&of.statistics.min, Shapes::least)),
             Column::text("max", |of| of.statistics.shown(&of.statistics.max, Shapes::greatest)),
             Column::count("distinct", |of| of.statistics.distinct),
-            Column::bytes("compressed", |of| Some(of.statistics.compressed_bytes)),
+            Column::bytes("compressed", |of| of.statistics.compressed_bytes),
             Column::number("ratio", |of| {
-                share(of.statistics.compressed_bytes, of.statistics.uncompressed_bytes)
+                known_share(of.statistics.compressed_bytes, of.statistics.uncompressed_bytes)
             }),
         ];
         if by == By::Chunk {
@@ -295,7 +302,7 @@ struct RowGroupLine {
     row_group: usize,
     rows: u64,
     compressed_bytes: Option<u64>,
-    uncompressed_bytes: u64,
+    uncompressed_bytes: Option<u64>,
     sorted_by: Vec<String>,
 }
 
@@ -307,18 +314,20 @@ fn row_groups(file: &mut FileLines<'_, RowGroupLine>) -> Result<()> {
             row_group: i,
             rows: footer.row_group_rows(i)?,
             compressed_bytes: group.total_compressed_size.and_then(|n| u64::try_from(n).ok()),
-            uncompressed_bytes: size(group.total_byte_size),
+            uncompressed_bytes: Some(size(group.total_byte_size)),
             sorted_by: sorted_by(file.reader, group.sorting_columns.as_deref()),
         };
         if file.are_chosen {
-            (line.compressed_bytes, line.uncompressed_bytes) = (Some(0), 0);
+            (line.compressed_bytes, line.uncompressed_bytes) = (Some(0), Some(0));
             for leaf in file.leaves {
-                let Some(meta) = footer.column_chunk(i, *leaf)?.meta_data else { continue };
-                let raw = size(meta.total_uncompressed_size);
-                line.uncompressed_bytes = line.uncompressed_bytes.saturating_add(raw);
-                let compressed = size(meta.total_compressed_size);
-                let whole = line.compressed_bytes;
-                line.compressed_bytes = whole.map(|n| n.saturating_add(compressed));
+                let meta = footer.column_chunk(i, *leaf)?.meta_data;
+                let add = |whole: Option<u64>, size_of: fn(&ColumnMetaData) -> i64| {
+                    Some(whole?.saturating_add(size(size_of(meta.as_ref()?))))
+                };
+                line.compressed_bytes =
+                    add(line.compressed_bytes, |meta| meta.total_compressed_size);
+                line.uncompressed_bytes =
+                    add(line.uncompressed_bytes, |meta| meta.total_uncompressed_size);
             }
         }
         let names = line.sorted_by.iter().map(|name| name.len() + size_of::<String>());
@@ -334,10 +343,8 @@ impl StatsLine for RowGroupLine {
             Column::number("row group", |of: &Self| of.row_group.to_string()),
             Column::count("rows", |of| Some(of.rows)),
             Column::bytes("compressed", |of| of.compressed_bytes),
-            Column::bytes("raw", |of| Some(of.uncompressed_bytes)),
-            Column::number("ratio", |of| {
-                of.compressed_bytes.map_or_else(String::new, |n| share(n, of.uncompressed_bytes))
-            }),
+            Column::bytes("raw", |of| of.uncompressed_bytes),
+            Column::number("ratio", |of| known_share(of.compressed_bytes, of.uncompressed_bytes)),
             Column::text("sorted by", |of| of.sorted_by.join(", ")),
         ]
     }
@@ -405,6 +412,11 @@ impl StatsLine for PageLine {
             Column::bytes("compressed", |of| Some(of.compressed_bytes)),
         ]
     }
+}
+
+/// A share for people; nothing where a part is not known.
+fn known_share(part: Option<u64>, whole: Option<u64>) -> String {
+    part.zip(whole).map_or_else(String::new, |(part, whole)| share(part, whole))
 }
 
 fn shown(number: Option<impl ToString>) -> String {

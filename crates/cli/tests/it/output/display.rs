@@ -377,6 +377,33 @@ fn stats_by_column_add_up_the_row_groups() {
 }
 
 #[test]
+fn stats_of_chunks_that_cannot_be_read_are_unknown() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    folder.change_footer("trips.parquet", |footer| {
+        footer.row_groups[1].columns[0].meta_data = None;
+    });
+    let lines = |args: &[&str]| -> Vec<Value> {
+        let stats = folder.json(&[&["stats", "trips.parquet"], args].concat());
+        stats["stats"].as_array().expect("lines").clone()
+    };
+    let all = lines(&[]);
+    for key in ["values", "nulls", "min", "max", "compressed_bytes", "uncompressed_bytes"] {
+        assert!(all[0][key].is_null(), "{key}: {}", all[0]);
+        assert!(!all[1][key].is_null(), "{key}: {}", all[1]);
+    }
+    let groups = lines(&["--by", "rowgroup", "-c", "id"]);
+    for (i, group) in groups.iter().enumerate() {
+        for key in ["compressed_bytes", "uncompressed_bytes"] {
+            assert_eq!(group[key].is_null(), i == 1, "{key}: {group}");
+        }
+    }
+    for by in ["column", "rowgroup"] {
+        folder.text(&["stats", "trips.parquet", "--by", by, "-c", "id", "-f", "table"]);
+    }
+}
+
+#[test]
 fn stats_of_values_tell_members_of_one_dotted_path_apart() {
     let folder = Folder::new();
     let struct_of = |columns: Vec<(&str, ArrayRef)>| -> ArrayRef {
