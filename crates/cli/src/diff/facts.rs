@@ -7,7 +7,7 @@ use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use marquetry::format::{KeyValue, LogicalType};
 use marquetry::schema::{ArrowOptions, Leaf, Physical};
-use marquetry::{ColumnStatistics, Reader};
+use marquetry::{ColumnStatistics, Error, Reader};
 use serde::Serialize;
 
 use super::value::is_comparable;
@@ -257,9 +257,10 @@ pub(super) fn statistics(a: &Reader, b: &Reader) -> Result<Vec<FactDiff>> {
     let mut out = Vec::new();
     for (column, leaf_a, leaf_b) in leaf_pairs(a, b) {
         let of = |reader: &Reader, leaf: usize| {
-            reader.metadata().column_statistics(leaf, &ArrowOptions::new().with_hint(false)).ok()
+            reader.metadata().column_statistics(leaf, &ArrowOptions::new().with_hint(false))
         };
-        let (Some(of_a), Some(of_b)) = (of(a, leaf_a), of(b, leaf_b)) else { continue };
+        let at = |error: Error| error.at_column(column.as_str());
+        let (of_a, of_b) = (of(a, leaf_a).map_err(at)?, of(b, leaf_b).map_err(at)?);
         let column = Some(column.as_str());
         let nulls = |of: &ColumnStatistics| {
             // Unknown, if a row group does not say.

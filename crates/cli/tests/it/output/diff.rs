@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Schema};
+use marquetry::format::Type;
 use marquetry::variant::{VariantArray, VariantArrayBuilder, VariantShape, VariantShredding};
 use marquetry::{WriteOptions, Writer};
 use serde_json::{Value, json};
@@ -100,6 +101,18 @@ fn another_type_is_a_difference_of_the_schemas() {
         .collect();
     assert_eq!((code, columns), (Some(4), vec![&json!("n"), &json!("m"), &json!("l")]));
     assert_eq!(report["data"]["columns_not_compared"], json!(["n", "m", "l"]));
+}
+
+#[test]
+fn statistics_that_cannot_be_compared_are_an_error() {
+    let folder = Folder::new();
+    for (name, n) in [("a.parquet", 0..3), ("b.parquet", 5..9)] {
+        folder.columns(name, vec![("n", numbers(n))]);
+        folder.change_footer(name, |footer| footer.schema[1].r#type = Some(Type::Unknown(77)));
+    }
+    let output = folder.run(&["diff", "a.parquet", "b.parquet", "--what", "stats"]);
+    assert_eq!(output.status.code(), Some(3), "{}", error(&output));
+    assert!(error(&output).contains("column n"), "{}", error(&output));
 }
 
 #[test]
