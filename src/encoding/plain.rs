@@ -486,6 +486,17 @@ mod tests {
     }
 
     #[test]
+    fn no_more_strings_are_read_than_were_announced() {
+        let bytes: Vec<u8> = b"abc".iter().flat_map(|byte| [1, 0, 0, 0, *byte]).collect();
+        let mut decoder = ByteArrays::new(bytes.into(), 2).unwrap();
+        let mut payload = Vec::with_capacity(1_000);
+        let mut ends: Vec<i32> = Vec::with_capacity(10);
+        assert_eq!(decoder.read_strings(1, 1_000, &mut payload, &mut ends), 1);
+        assert_eq!(decoder.read_strings(5, 1_000, &mut payload, &mut ends), 1);
+        assert_eq!((payload, ends), (b"ab".to_vec(), vec![1, 2]));
+    }
+
+    #[test]
     fn counts_that_the_bytes_cannot_hold_are_malformed() {
         let bytes = Bytes::from_static(&[0; 12]);
         assert!(Fixed::<i32>::new(bytes.clone(), 4).is_err());

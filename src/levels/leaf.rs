@@ -351,6 +351,13 @@ mod tests {
     }
 
     #[test]
+    fn levels_of_one_bit_are_held_as_bits() {
+        let mut levels = LeafLevels::new(1, 0);
+        levels.push_validity(&[0x55; 100], 0, 800).unwrap();
+        assert_eq!(levels.bytes_held() - levels.rep.bytes_held(), 100);
+    }
+
+    #[test]
     fn validity_below_groups_gives_the_two_highest_levels() {
         let mut levels = LeafLevels::new(3, 0);
         levels.push_validity(&[0b0010_0000, 0b0000_0101], 5, 7).unwrap();

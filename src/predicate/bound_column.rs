@@ -158,3 +158,17 @@ pub(super) struct ListLevels {
     /// From here on it has an element.
     pub(super) element: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whether_it_is_null_is_true_of_a_null() {
+        let both = |one, other| BoundTest::Both(Box::new([one, other])).of_null();
+        assert_eq!(BoundTest::IsEmpty.of_null(), None);
+        assert_eq!(both(BoundTest::IsNull, BoundTest::IsNull), Some(true));
+        assert_eq!(both(BoundTest::IsNull, BoundTest::IsEmpty), None);
+        assert_eq!(both(BoundTest::IsEmpty, BoundTest::IsEmpty), None);
+    }
+}

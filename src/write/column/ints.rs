@@ -70,3 +70,17 @@ impl<T: ArrowNativeType> From<Vec<T>> for Ints<T> {
         Self::Own(values)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_equal_wherever_they_lie() {
+        let own = Ints::from(vec![1, 2]);
+        assert_eq!(own, Ints::Shared(ScalarBuffer::from(vec![1, 2])));
+        for others in [vec![], vec![1, 3], vec![1, 2, 3]] {
+            assert_ne!(own, Ints::Shared(ScalarBuffer::from(others)));
+        }
+    }
+}

@@ -243,7 +243,7 @@ impl<'s, 'a> ValueCursor<'s, 'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
+    use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, Int64Array, StringArray};
 
     use super::*;
     use crate::schema::{FromArrowOptions, from_arrow};
@@ -255,16 +255,25 @@ mod tests {
         for round in 0..60 {
             let percent = [0, 10, 50, 100][round % 4];
             let mut parts = Vec::new();
-            let byte_arrays = round % 3 == 0;
+            let kind = round % 3;
             for _ in 0..rng.usize(1..4) {
                 let n = rng.usize(1..300);
                 let mut value = |i: usize| (rng.usize(0..100) >= percent).then_some(i);
-                let array: ArrayRef = if byte_arrays {
-                    Arc::new(
-                        (0..n).map(|i| value(i).map(|i| format!("{i}"))).collect::<StringArray>(),
-                    )
-                } else {
-                    Arc::new((0..n).map(|i| value(i).map(|i| i as i64)).collect::<Int64Array>())
+                let values = (0..n).map(&mut value);
+                let array: ArrayRef = match kind {
+                    0 => {
+                        let texts = values.map(|value| value.map(|i| format!("{i}")));
+                        Arc::new(texts.collect::<StringArray>())
+                    }
+                    1 => {
+                        let bytes = values.map(|value| value.map(|i| [i as u8, 1, 2]));
+                        Arc::new(
+                            FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, 3).unwrap(),
+                        )
+                    }
+                    _ => Arc::new(
+                        values.map(|value| value.map(|i| i as i64)).collect::<Int64Array>(),
+                    ),
                 };
                 let middle = n / 2;
                 let slots = vec![0..middle, middle..n - n / 7];
