@@ -133,10 +133,10 @@ mod tests {
         assert_eq!(bytes(views.slice(0, 1)), 5 * 8 + 8);
         // Lists that share lists that share lists.
         let mut shared = lists.values().clone();
-        for _ in 0..8 {
+        for _ in 0..10 {
             let item = Arc::new(Field::new_list_field(shared.data_type().clone(), true));
             let len = i32::try_from(shared.len()).unwrap();
-            let (offsets, sizes) = (vec![0; 1000], vec![len; 1000]);
+            let (offsets, sizes) = (vec![0; 16], vec![len; 16]);
             let views = ListViewArray::new(item, offsets.into(), sizes.into(), shared, None);
             shared = Arc::new(views);
         }
@@ -145,7 +145,6 @@ mod tests {
         let field = Arc::new(Field::new("lists", shared.data_type().clone(), true));
         let group: ArrayRef = Arc::new(StructArray::from(vec![(field, shared); 70_000]));
         assert_eq!(array_bytes(&group), MAX_ARRAY_BYTES);
-        assert_eq!(arrays_bytes(&[group.clone(), group]), MAX_ARRAY_BYTES);
     }
 
     #[test]

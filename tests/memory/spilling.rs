@@ -9,6 +9,7 @@ use marquetry::arrow_array::{
     ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RunArray, StringArray,
 };
 use marquetry::arrow_schema::{DataType, Field, Schema, SchemaRef};
+use marquetry::format::Encoding;
 use marquetry::io::{PathSink, TempFolder, WriteSink};
 use marquetry::{Compression, Reader, RowGroupEncoder, WriteOptions, Writer};
 
@@ -193,7 +194,8 @@ fn long_values_that_rows_share_are_counted_where_there_is_no_dictionary() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let plain = |options: WriteOptions| {
-        options.with_dictionary(false).with_compression(Compression::Uncompressed)
+        let options = options.with_compression(Compression::Uncompressed);
+        options.with_column("text", |text| text.with_encoding(Encoding::Plain))
     };
     for in_runs in [false, true] {
         let batch = rows_of_long_texts(in_runs);

@@ -8,7 +8,7 @@ use marquetry::arrow_array::builder::FixedSizeBinaryBuilder;
 use marquetry::arrow_array::types::*;
 use marquetry::arrow_array::*;
 use marquetry::arrow_schema::*;
-use marquetry::format::Encoding;
+use marquetry::format::{Encoding, Type};
 use marquetry::io::WriteSink;
 use marquetry::schema::{FromArrowOptions, from_arrow};
 use marquetry::write::is_legal;
@@ -803,7 +803,10 @@ fn options(rng: &mut Rng, schema: &SchemaRef) -> (WriteOptions, usize, Wishes) {
         }
         let legal: Vec<Encoding> = encodings
             .into_iter()
-            .filter(|e| is_legal(*e, physical) || *e == Encoding::RleDictionary)
+            .filter(|e| match e {
+                Encoding::RleDictionary => physical != Type::Boolean,
+                e => is_legal(*e, physical),
+            })
             .collect();
         options = options.with_column(leaf.path.dotted(), |mut column| {
             if rng.bool() {

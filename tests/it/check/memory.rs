@@ -81,7 +81,7 @@ fn the_bytes_of_a_dictionary_count_while_later_pages_are_checked() {
     let chunk = Chunk::new(Type::ByteArray, 2, &data);
     let chunk = chunk.with_dictionary(dictionary(1, &text(entry)));
     let file = file(vec![column(Type::ByteArray)], 2, vec![chunk]);
-    let is_checked = |memory| {
+    let is_checked = |memory: u64| {
         let found = found(file.clone(), CheckLevel::Values, memory << 20);
         !found.iter().any(|line| line.starts_with("not-checked"))
     };

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use marquetry::arrow_array::cast::AsArray;
 use marquetry::arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use marquetry::arrow_array::{
-    ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, RunArray,
-    StringArray,
+    ArrayRef, DictionaryArray, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch,
+    RunArray, StringArray,
 };
 use marquetry::arrow_schema::DataType;
 use marquetry::io::{PathSink, TempFolder, WriteSink};
@@ -166,7 +166,7 @@ fn keyed_batch(number: usize) -> RecordBatch {
     let rows = || number * 500..number * 500 + 500;
     let entries = (0..90).map(|i| (i % 11 != 0).then(|| format!("text {i} of {number}")));
     let entries: ArrayRef = Arc::new(StringArray::from_iter(entries));
-    let keys: Int8Array = rows().map(|i| (i % 7 != 0).then_some((i % 60) as i8)).collect();
+    let keys: Int16Array = rows().map(|i| (i % 7 != 0).then_some((i % 60) as i16)).collect();
     let texts: ArrayRef = Arc::new(DictionaryArray::new(keys, entries));
     let ends = Int32Array::from_iter_values((1..=50).map(|run| run * 10));
     let numbers: Int64Array = (0..50).map(|run| (run % 9 != 0).then_some(run % 8)).collect();

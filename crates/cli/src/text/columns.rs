@@ -343,15 +343,15 @@ fn time_of_day(text: &str, unit: TimeUnit) -> Result<i64, ArrowError> {
     }
 }
 
-/// A date as text, or as a number of days after 1970-01-01. A time of day is midnight.
+/// A date as text, with no time of day but midnight. Digits without dashes are one if the type is
+/// stated.
 fn date(text: &str, how: Conversion) -> Result<i32, ArrowError> {
     let wrong = |text: String| Err(ArrowError::ParseError(text));
-    let number = text.parse::<i32>().ok();
-    if number.is_some() && !how.is_stated {
-        return wrong(format!("{text} is a number, and the column is of dates"));
-    }
-    if let Some(days) = days(text).or(number) {
-        return Ok(days);
+    let is_number = text.parse::<i64>().is_ok();
+    match days(text) {
+        Some(days) if how.is_stated || !is_number => return Ok(days),
+        _ if is_number => return wrong(format!("{text} is a number, and the column is of dates")),
+        _ => {}
     }
     let seconds = instant(text, TimeUnit::Second, None, how)?;
     match i32::try_from(seconds / SECONDS_OF_DAY) {

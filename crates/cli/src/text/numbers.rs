@@ -171,7 +171,7 @@ mod tests {
             ("+12345678901234567891", true),
             // The fewest digits of a double, the 17 that others print, and all of them.
             ("12345678901234567000", false),
-            ("12345678901234567000000", false),
+            ("12345678901234560000000", false),
             ("12345678901234567168", false),
             ("12345678901234567.891", false),
             ("1.2345678901234567891e19", false),

@@ -271,11 +271,11 @@ fn files_of_different_columns_are_united_by_name_or_refused() {
 fn structs_with_other_members_are_united_whatever_the_form_of_their_files() {
     let folder = Folder::new();
     folder.put("1.jsonl", "{\"s\":{\"a\":1,\"b\":2},\"l\":[{\"x\":1}]}\n{\"s\":null,\"l\":null}\n");
-    folder.put("2.jsonl", "{\"l\":[{\"y\":\"t\"},null],\"s\":{\"c\":3,\"a\":1.5}}\n");
+    folder.put("2.jsonl", "{\"l\":[{\"y\":\"t\"},null],\"s\":{\"c\":3,\"a\":4}}\n");
     let united = concat!(
-        "{\"s\":{\"a\":1.0,\"b\":2,\"c\":null},\"l\":[{\"x\":1,\"y\":null}]}\n",
+        "{\"s\":{\"a\":1,\"b\":2,\"c\":null},\"l\":[{\"x\":1,\"y\":null}]}\n",
         "{\"s\":null,\"l\":null}\n",
-        "{\"s\":{\"a\":1.5,\"b\":null,\"c\":3},\"l\":[{\"x\":null,\"y\":\"t\"},null]}\n",
+        "{\"s\":{\"a\":4,\"b\":null,\"c\":3},\"l\":[{\"x\":null,\"y\":\"t\"},null]}\n",
     );
     for form in ["parquet", "arrow", "arrows"] {
         let files = ["1", "2"].map(|name| {

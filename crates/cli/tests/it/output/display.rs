@@ -409,6 +409,7 @@ fn stats_of_values_tell_members_of_one_dotted_path_apart() {
     let struct_of = |columns: Vec<(&str, ArrayRef)>| -> ArrayRef {
         Arc::new(StructArray::try_from(columns).expect("a struct"))
     };
+    std::fs::create_dir(folder.path("d")).expect("a folder");
     let inner = struct_of(vec![("c", ints(&[7, 7]))]);
     let a = struct_of(vec![("b.c", ints(&[1, 2])), ("b", inner.clone())]);
     folder.write("d/1.parquet", &batch(vec![("a", a)]));
