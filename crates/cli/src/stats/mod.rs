@@ -141,7 +141,7 @@ struct ChunkLine {
     statistics: ChunkStatistics,
 }
 
-/// What is not known is none.
+/// Unknown values are none.
 #[derive(Default, Serialize)]
 struct ChunkStatistics {
     values: Option<u64>,
