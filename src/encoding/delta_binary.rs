@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn blocks_have_a_greatest_size() {
-        let stream = |high: u8| [0x80, 0x80, 0x80, 0x80, high, 1, 4, 1, 10];
+        let stream = |high: u8| [0x80, 0x80, 0x80, 0x80, high, 4, 1, 10];
         let decoder = |high| Decoder::<i32>::new(Bytes::copy_from_slice(&stream(high)), 1);
         let mut out = Vec::new();
         decoder(1).unwrap().read(1, &mut out).unwrap();

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait, RunArray, UnionArray};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayRef, OffsetSizeTrait, RunArray, UnionArray,
+    downcast_integer_array,
+};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 
@@ -127,14 +130,25 @@ fn of_strings<O: OffsetSizeTrait>(dictionary: &dyn AnyDictionaryArray, offsets: 
     })
 }
 
-/// The key of a null may be anything, and counts nothing.
+/// The key of a null may be anything, and counts nothing. The keys are not copied: the memory for
+/// them could not be refused.
 fn of_keys(dictionary: &dyn AnyDictionaryArray, bytes: impl Fn(usize) -> u64) -> u64 {
-    let keys = dictionary_keys(dictionary);
-    let key = |i: usize| keys.get(i).map_or(0, |key| bytes(*key));
-    match nulls_of(dictionary) {
-        None => total((0..keys.len()).map(key)),
-        Some(nulls) => total(nulls.valid_indices().map(key)),
-    }
+    let Some(last) = dictionary.values().len().checked_sub(1) else {
+        return 0;
+    };
+    let keys = dictionary.keys();
+    downcast_integer_array!(
+        keys => {
+            let key = |i: usize| {
+                keys.values().get(i).map_or(0, |key| bytes(key.as_usize().min(last)))
+            };
+            match nulls_of(dictionary) {
+                None => total((0..keys.len()).map(key)),
+                Some(nulls) => total(nulls.valid_indices().map(key)),
+            }
+        }
+        _ => 0,
+    )
 }
 
 /// Which entry each slot of a dictionary array has. That of a null may be any, and without entries

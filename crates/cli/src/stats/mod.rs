@@ -141,7 +141,7 @@ struct ChunkLine {
     statistics: ChunkStatistics,
 }
 
-/// Unknown values are none.
+/// Facts that are unknown are `None`.
 #[derive(Default, Serialize)]
 struct ChunkStatistics {
     values: Option<u64>,
