@@ -102,8 +102,11 @@ pub fn run(data: &[u8]) {
     let (codec, nulls, page_rows) = (input.pick(&CODECS), input.u8(), input.u16());
     let version = input.pick(&[PageVersion::V1, PageVersion::V2]);
     let numbers = numbers(input.rest());
-    if numbers.is_empty() || !(is_legal(encoding, physical) || encoding == Encoding::RleDictionary)
-    {
+    let is_written = match encoding {
+        Encoding::RleDictionary => physical != Type::Boolean,
+        _ => is_legal(encoding, physical),
+    };
+    if numbers.is_empty() || !is_written {
         return;
     }
     let array = column(physical, &numbers, nulls);
