@@ -102,4 +102,12 @@ mod tests {
             assert_eq!(repeated(&inner, &outer), repeats, "seed {seed}, {case}");
         }
     }
+
+    #[test]
+    fn words_without_rows_stand_before_those_of_all_rows() {
+        let outer = BooleanBuffer::collect_bool(192, |i| i >= 64);
+        let inner = BooleanBuffer::collect_bool(128, |i| i % 3 == 0);
+        let expected: Vec<usize> = (64..192).filter(|i| (i - 64) % 3 == 0).collect();
+        assert_eq!(within(&outer, &inner).set_indices().collect::<Vec<_>>(), expected);
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array};
+use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
 use super::super::bound::BloomProbe;
 use super::super::expression::*;
@@ -15,8 +16,9 @@ use crate::format::{
     PageType, SchemaElement, SizeStatistics, Statistics, Type,
 };
 use crate::limits::Limits;
-use crate::schema::{ArrowOptions, Schema};
+use crate::schema::{ArrowOptions, MatchBy, Schema};
 use crate::stats::bloom::{Blocks, Bloom};
+use crate::variant::VariantArray;
 use PruneResult::{Always, Cannot, Might};
 
 const TYPE: Option<&ColumnOrder> = Some(&ColumnOrder::TypeOrder);
@@ -249,6 +251,43 @@ fn bounds_within_the_annotated_range_count() {
         assert_eq!(pruned("x > 5", &schema, TYPE, &of(1, 5)), Cannot, "{bit_width}");
         assert_eq!(pruned("x <= 5", &schema, TYPE, &of(1, 5)), Always, "{bit_width}");
         assert_eq!(pruned("x > 5", &schema, TYPE, &of(6, max)), Always, "{bit_width}");
+    }
+}
+
+/// Binds to a file that is read as other columns.
+fn bind_as(predicate: &Predicate, schema: &Schema, columns: Vec<Field>) -> Bound {
+    let target = Arc::new(ArrowSchema::new(columns));
+    let options = ArrowOptions::default().with_target(target, MatchBy::Name);
+    predicate.bind(schema, &[], &options).unwrap()
+}
+
+#[test]
+fn integers_that_are_read_as_floats_have_no_nan() {
+    let schema = leaf(Type::Int32, None, None);
+    let statistics = bounded(10i32.to_le_bytes(), 20i32.to_le_bytes());
+    let facts = ColumnFacts::of_chunk(&schema.leaf(0).unwrap(), TYPE, &chunk(statistics, 10), 10);
+    let x = || vec![Field::new("x", DataType::Float64, false)];
+    for (text, expected) in
+        [("x < 20.5", Always), ("x > 20", Cannot), ("x > 10", Might), ("x = double 'nan'", Cannot)]
+    {
+        let bound = bind_as(&Predicate::parse(text).unwrap(), &schema, x());
+        assert_eq!(bound.prune_row_group(10, |_| Some(&facts)), expected, "{text}");
+    }
+}
+
+#[test]
+fn parts_of_a_variant_that_the_file_lacks_are_null() {
+    let schema = leaf(Type::Int32, None, None);
+    let columns = || vec![VariantArray::field("v", true)];
+    let part = || col("v").variant_get("$.a".parse().unwrap(), DataType::Int64);
+    for (predicate, expected) in [
+        (part().eq(1), Cannot),
+        (part().is_null(), Always),
+        (not(part().is_null()), Cannot),
+        (col("v").is_null(), Always),
+    ] {
+        let bound = bind_as(&predicate, &schema, columns());
+        assert_eq!(bound.prune_row_group(10, |_| None), expected, "{predicate}");
     }
 }
 
@@ -496,6 +535,7 @@ fn pages_answer_for_their_rows() {
     assert_eq!(ranges("x = 2 or x = 7"), [(0..4, Might), (4..6, Cannot), (6..10, Might)]);
     assert_eq!(ranges("x = 20"), [(0..10, Cannot)]);
     assert_eq!(ranges("true"), [(0..10, Always)]);
+    assert_eq!(bind("true", &schema).prune_pages(0, |_| None, |_| None), []);
     // Pages of other rows say nothing.
     let other = bind("x = 20", &schema).prune_pages(11, |_| None, |_| Some(&pages));
     assert_eq!(other, [(0..11, Might)]);

@@ -336,6 +336,7 @@ mod tests {
         }
         assert!(distinct(QUICK, QUICK, 1e6) > 0.9e6, "nothing repeats");
         assert!(distinct(0, 0, 0.0) <= 1.0);
+        assert!(distinct(10, 10, 1e6) < 1e3, "that few do not repeat may be chance");
     }
 
     #[test]

@@ -242,7 +242,7 @@ fn are_apart<T>(bounds: &[(T, T)], is_le: impl Fn(&T, &T) -> bool) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use bytes::Bytes;
 
     use super::*;
@@ -251,16 +251,19 @@ mod tests {
     use crate::{Reader, Writer};
 
     /// Bytes of the chunk, and how many pages it has.
-    fn written(texts: &[String], options: WriteOptions) -> (usize, usize) {
-        let array: StringArray = texts.iter().map(Some).collect();
-        let batch = RecordBatch::try_from_iter([("c", Arc::new(array) as ArrayRef)]).unwrap();
-        let options = options.with_dictionary(false);
+    fn written(array: ArrayRef, options: WriteOptions) -> (usize, usize) {
+        let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
         let mut writer = Writer::new(WriteSink(Vec::new()), batch.schema(), options).unwrap();
         writer.write(&batch).unwrap();
         let (report, file) = writer.into_inner().unwrap();
         let reader = Reader::new(Bytes::from(file)).unwrap();
         let pages = reader.page_index(0, 0).unwrap().offset_index.unwrap().page_locations;
         (report.row_group(0).unwrap().bytes as usize, pages.len())
+    }
+
+    fn texts_written(texts: &[String], options: WriteOptions) -> (usize, usize) {
+        let array: StringArray = texts.iter().map(Some).collect();
+        written(Arc::new(array), options.with_dictionary(false))
     }
 
     #[test]
@@ -273,8 +276,8 @@ mod tests {
         let far: Vec<String> =
             (0..MIN_LONG_PAGES / 1_000).map(|i| some[i % 1_000].clone()).collect();
         let fixed = WriteOptions::new().with_page_bytes(1 << 20);
-        let (long, few) = written(&far, WriteOptions::new());
-        let (short, many) = written(&far, fixed);
+        let (long, few) = texts_written(&far, WriteOptions::new());
+        let (short, many) = texts_written(&far, fixed);
         assert!(few * 2 <= many, "{few} and {many} pages");
         assert!(long * 3 < short * 2, "{long} and {short} bytes");
     }
@@ -287,7 +290,21 @@ mod tests {
             .map(|_| format!("{:012x}", rng.u64(..)).repeat(100))
             .collect();
         let fixed = WriteOptions::new().with_page_bytes(1 << 20);
-        assert_eq!(written(&once, WriteOptions::new()), written(&once, fixed));
+        assert_eq!(texts_written(&once, WriteOptions::new()), texts_written(&once, fixed));
+    }
+
+    #[test]
+    fn pages_of_almost_nothing_are_joined_and_fewer_of_them_where_values_rise() {
+        let pages = |value: fn(i64) -> i64| {
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1 << 20).map(value)));
+            let options = WriteOptions::new()
+                .with_column("c", |column| column.with_encoding(Encoding::RleDictionary));
+            written(array, options).1
+        };
+        let rising = pages(|i| i >> 18);
+        assert_eq!(pages(|i| i % 4), rising / 2);
+        assert_eq!(pages(|i| 4 - (i >> 18)), rising);
+        assert_eq!(pages(|_| 7), rising / 2);
     }
 
     #[test]

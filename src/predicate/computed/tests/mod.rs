@@ -287,6 +287,23 @@ fn what_fails_is_named() {
 }
 
 #[test]
+fn groups_are_compared_with_nothing() {
+    let none = arrow_array::new_null_array(&DataType::Null, 4);
+    let st = Arc::clone(table().column_by_name("st").unwrap());
+    let table = batch(vec![("st", st), ("none", none)]);
+    for (text, named) in [
+        ("st = none", "not supported: a struct"),
+        ("none = st", "not supported: null compared with a struct"),
+        ("st = st", "not supported: a struct compared with a struct"),
+    ] {
+        let error = try_rows(text, &table).expect_err(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+        assert!(error.message().contains(named), "{text}: {error}");
+    }
+    assert_eq!(rows("none = none", &table), [0; 0]);
+}
+
+#[test]
 fn a_row_that_others_leave_out_makes_nothing_fail() {
     let table = table();
     for (text, expected) in [

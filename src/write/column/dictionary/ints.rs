@@ -360,6 +360,21 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_a_table_is_used_again() {
+        let pool = crate::BufferPool::new(64 << 20);
+        let free_lists = pool.free_lists();
+        let dense: Vec<i64> = (0..100_000).map(|i| i * 1_000_003 % 20_000).collect();
+        let spread: Vec<i64> = dense.iter().map(|value| value << 40).collect();
+        let (n, limits) = (dense.len(), DictionaryLimits::NONE);
+        for values in [dense, spread] {
+            pool.clear();
+            let parted = PartedValues { n, limits, parallelism: &SingleThread, free_lists };
+            assert!(intern_ints(&values, &parted).is_some());
+            assert!(pool.held_bytes() > 0);
+        }
+    }
+
+    #[test]
     fn values_without_repetition_are_given_up() {
         let rising: Vec<i64> = (0..100_000).map(|i| i * 1_000_003).collect();
         let mut values = rising.clone();
