@@ -29,11 +29,13 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow_array::ffi_stream::ArrowArrayStreamReader;
-use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 
 use crate::error::{Error, ErrorKind, LimitKind, Result};
+use crate::trusted::{CStream, without_struct_offsets};
 
 pub use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 
@@ -67,15 +69,28 @@ pub fn export(batches: impl RecordBatchReader + Send + 'static) -> Result<FFI_Ar
 /// # Errors
 /// `Arrow` if the stream was released before, or its schema is none.
 pub fn import(stream: FFI_ArrowArrayStream) -> Result<ImportedBatches> {
-    let reader = guarded(|| ArrowArrayStreamReader::try_new(stream))?;
-    Ok(ImportedBatches { schema: reader.schema(), reader: Some(reader), validated: false })
+    let (schema, stream) = guarded(|| {
+        let mut stream = CStream::new(stream)?;
+        Ok((stream.schema()?, stream))
+    })?;
+    Ok(ImportedBatches { schema, stream: Some(stream), validated: false })
+}
+
+/// The array of data that came through the C Data Interface, by
+/// [`from_ffi`](arrow_array::ffi::from_ffi). [`make_array`](arrow_array::make_array) of arrow 59
+/// panics where a struct was cut by an offset and holds structs, as pyarrow cuts them.
+///
+/// # Errors
+/// `Arrow` if a child of a struct is shorter than the struct.
+pub fn make_array(data: ArrayData) -> Result<ArrayRef> {
+    guarded(|| Ok(arrow_array::make_array(without_struct_offsets(data)?)))
 }
 
 /// The batches of a C stream. After an error there are no more.
 pub struct ImportedBatches {
     schema: SchemaRef,
-    /// Gone after an error.
-    reader: Option<ArrowArrayStreamReader>,
+    /// Gone after an error, and after the last batch.
+    stream: Option<CStream>,
     validated: bool,
 }
 
@@ -104,19 +119,26 @@ impl ImportedBatches {
     /// # Errors
     /// `Arrow` with the producer's text, or if a batch contradicts the schema.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(reader) = &mut self.reader else { return Ok(None) };
-        let next = guarded(|| reader.next().transpose()).and_then(|batch| {
-            if let Some(batch) = batch.as_ref().filter(|_| self.validated) {
-                for column in batch.columns() {
-                    column.to_data().validate_full()?;
-                }
-            }
-            Ok(batch)
-        });
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let rows = guarded(|| stream.next(DataType::Struct(self.schema.fields().clone())));
+        let next = rows.and_then(|rows| rows.map(|rows| self.batch_of(rows)).transpose());
         if !matches!(next, Ok(Some(_))) {
-            self.reader = None;
+            self.stream = None;
         }
         next
+    }
+
+    fn batch_of(&self, rows: ArrayData) -> Result<RecordBatch> {
+        let rows = make_array(rows)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let columns = rows.as_struct().columns().to_vec();
+        let batch = RecordBatch::try_new_with_options(self.schema(), columns, &options)?;
+        if self.validated {
+            for column in batch.columns() {
+                column.to_data().validate_full()?;
+            }
+        }
+        Ok(batch)
     }
 }
 

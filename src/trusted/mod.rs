@@ -13,6 +13,8 @@ use arrow_buffer::ArrowNativeType;
 use arrow_ipc as ipc;
 use flatbuffers::{Follow, ForwardsUOffset, Vector, Verifiable, Verifier, VerifierOptions};
 
+#[cfg(feature = "ffi")]
+pub(crate) use self::c_stream::{CStream, without_struct_offsets};
 pub(crate) use self::layout_check::too_long;
 pub(crate) use self::lists::ListOffsets;
 pub use self::map::MappedFile;
@@ -23,6 +25,8 @@ pub(crate) use self::views::{Home, INLINE, ViewStrings};
 use crate::error::{Error, Result};
 use crate::simd::native::PlainOldData;
 
+#[cfg(feature = "ffi")]
+mod c_stream;
 mod layout_check;
 mod map;
 mod text;

@@ -209,7 +209,7 @@ fn array_in(pair: &Bound<'_, PyTuple>) -> PyResult<ArrayRef> {
     // SAFETY: neither was released, and the producer states that the array has the type of the
     // schema.
     let data = unsafe { from_ffi(array, schema) }.or_raise(py)?;
-    Ok(arrow_array::make_array(data))
+    ffi::make_array(data).or_raise(py)
 }
 
 /// The pointers of what was moved out of a capsule, or released, lead nowhere.

@@ -44,6 +44,29 @@ def test_pyarrow_may_ask_for_another_schema(trips: str) -> None:
         pa.table(marq.read(trips, columns=["id"]), schema=pa.schema([pa.field("id", pa.int8())]))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"a": {"b": i, "c": {"d": str(i)}}} if i % 4 else None for i in range(20)],
+        [[{"a": {"b": i}}] * (i % 3) for i in range(20)],
+        [{"a": [{"b": {"c": i}}]} for i in range(20)],
+        [{"a": {"b": {"c": None if i % 2 else [i]}}} for i in range(20)],
+    ],
+)
+def test_slices_of_structs_in_structs_have_their_rows(rows: list[Any], path: str) -> None:
+    whole = pa.table({"c": rows, "n": list(range(20))})
+    flat = whole.column("c").combine_chunks()
+    for start, length in [(0, 20), (1, 19), (1, 5), (7, 0), (19, 1)]:
+        part = whole.slice(start, length)
+        assert marq.Table(part).to_pylist() == part.to_pylist()
+        marq.write(part, path)
+        assert pq.read_table(path).to_pylist() == part.to_pylist()
+        for batch in part.to_batches():
+            assert marq.Table(batch.slice(0)).to_pylist() == part.to_pylist()
+            column = pa.StructArray.from_arrays([flat.slice(start, length)], ["x"]).slice(0)
+            assert marq.Table(column).to_pylist() == column.to_pylist()
+
+
 def test_a_schema_that_is_asked_for_has_the_same_columns(path: str) -> None:
     pq.write_table(pa.table({"a": [1], "b": [2], "s": [{"x": 1, "y": 2}]}), path)
     fields = [pa.field(name, pa.int64()) for name in "ab"]
