@@ -10,6 +10,7 @@
 //! | `rebuilt` | metadata, made of the headers of pages |
 //! | `ground` | what a page may be: its column, its codec, its rows |
 //! | `groups` | divides pages into row groups |
+//! | `covered` | the bytes that ranges cover |
 //! | `search` | tries footers first, then the bytes that they leave |
 //!
 //! A row group is recovered if each of its columns decodes in full, all have the same number of
@@ -23,6 +24,7 @@ mod encrypted;
 mod rebuilt;
 mod ground;
 mod groups;
+mod covered;
 mod search;
 
 use std::sync::Arc;

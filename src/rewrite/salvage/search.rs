@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::account::{FoundBy, LostPart, RecoveredRowGroup, SalvageAccount};
+use super::covered::Covered;
 use super::encrypted::without_keys;
 use super::ground::PageGround;
 use super::groups::{self, DividedPages};
@@ -42,8 +43,13 @@ pub(super) struct Search {
     /// Rows of the file, as its footer says.
     stated_rows: Option<i64>,
     found: Vec<FoundRowGroup>,
+    /// The bytes from the first page to the last of each row group that was found, and those of its
+    /// chunks.
+    extents: Covered,
+    chunks: Covered,
     /// Row groups of the footer of the file that are not as it says.
     failed: Vec<FailedRowGroup>,
+    failed_by_start: Vec<FailedPlace>,
     lost: Vec<LostPart>,
     notes: Vec<String>,
     verifier: Option<ChunkVerifier>,
@@ -60,6 +66,14 @@ struct FailedRowGroup {
     lost: LostPart,
     /// Whether all values can be decoded, and statistics contradict them.
     contradicts: bool,
+}
+
+/// One of `failed`, in the order of their first bytes.
+struct FailedPlace {
+    at: usize,
+    start: u64,
+    /// The end of the last bytes of this one and those before it.
+    reach: u64,
 }
 
 /// Bytes of the magic number.
@@ -111,6 +125,7 @@ impl Search {
         let known = KnownSchema::new(base, &limits)?;
         let budget = Budget::new(limits.memory_bytes);
         let (found, failed, lost, verifier) = Default::default();
+        let (extents, chunks, failed_by_start) = Default::default();
         Ok(Self {
             source,
             file_len,
@@ -121,7 +136,10 @@ impl Search {
             group_rows,
             stated_rows,
             found,
+            extents,
+            chunks,
             failed,
+            failed_by_start,
             lost,
             notes,
             verifier,
@@ -141,6 +159,7 @@ impl Search {
         let has_all =
             self.failed.is_empty() && self.stated_rows == Some(rows.fold(0, i64::saturating_add));
         if !has_all {
+            self.order_failed();
             self.try_gaps()?;
             if self.found.is_empty() && self.lost.is_empty() && self.failed.is_empty() {
                 // How much there was, nothing tells.
@@ -163,8 +182,7 @@ impl Search {
         };
         for (number, row_group) in row_groups.iter().enumerate() {
             let bytes = extent(row_group);
-            if by == FoundBy::SideFooter && self.found.iter().any(|of| overlap(&of.extent, &bytes))
-            {
+            if by == FoundBy::SideFooter && self.extents.overlaps(&bytes) {
                 continue;
             }
             if row_group.num_rows == 0 {
@@ -209,12 +227,7 @@ impl Search {
         });
         let is_within =
             ranges.iter().all(|range| range.start >= MAGIC_LEN && range.end <= self.file_len);
-        let others =
-            || ranges.iter().flat_map(|range| self.found.iter().map(move |of| (range, of)));
-        let is_free = others().all(|(range, of)| {
-            !overlap(&of.extent, range)
-                || chunk_ranges(&of.row_group).iter().all(|other| !overlap(other, range))
-        });
+        let is_free = ranges.iter().all(|range| !self.chunks.overlaps(range));
         row_group.columns.len() == self.known.leaves.len() && is_apart && is_within && is_free
     }
 
@@ -249,6 +262,8 @@ impl Search {
 
     fn take(&mut self, row_group: RowGroup, by: FoundBy) {
         let extent = extent(&row_group);
+        self.extents.add(&extent);
+        chunk_ranges(&row_group).iter().for_each(|range| self.chunks.add(range));
         self.found.push(FoundRowGroup { row_group, extent, by });
     }
 
@@ -333,7 +348,7 @@ impl Search {
     /// contradict the values, checksums tell that it is not these that are damaged.
     fn agrees(&self, row_group: &RowGroup, have_checksums: bool) -> bool {
         let bytes = extent(row_group);
-        let mut here = self.failed.iter().filter(|of| overlap(&of.lost.bytes, &bytes)).peekable();
+        let mut here = self.failed_at(&bytes).peekable();
         here.peek().is_none()
             || here.any(|of| {
                 if of.contradicts && !have_checksums {
@@ -341,6 +356,31 @@ impl Search {
                 }
                 of.lost.bytes == bytes || of.lost.rows == u64::try_from(row_group.num_rows).ok()
             })
+    }
+
+    /// Prepares [`Self::failed_at`].
+    fn order_failed(&mut self) {
+        let mut places: Vec<(u64, usize)> =
+            self.failed.iter().map(|of| of.lost.bytes.start).zip(0..).collect();
+        places.sort_unstable();
+        let mut reach = 0;
+        let places = places.into_iter().filter_map(|(start, at)| {
+            reach = reach.max(self.failed.get(at)?.lost.bytes.end);
+            Some(FailedPlace { at, start, reach })
+        });
+        self.failed_by_start = places.collect();
+    }
+
+    /// The row groups of footers that are not as these say, and have some of the bytes.
+    fn failed_at<'a>(
+        &'a self,
+        bytes: &'a Range<u64>,
+    ) -> impl Iterator<Item = &'a FailedRowGroup> + use<'a> {
+        let before = self.failed_by_start.partition_point(|place| place.start < bytes.end);
+        let before = self.failed_by_start.get(..before).unwrap_or_default();
+        let near = before.iter().rev().take_while(|place| place.reach > bytes.start);
+        near.filter_map(|place| self.failed.get(place.at))
+            .filter(|of| overlap(&of.lost.bytes, bytes))
     }
 
     /// Says what the bytes are after the last page.
@@ -371,23 +411,16 @@ impl Search {
 
     fn end(mut self) -> (SalvageAccount, FileMetaData) {
         self.found.sort_by_key(|of| of.extent.start);
-        let (found, mut lost) = (&self.found, Vec::new());
+        let (found, mut lost, mut told) = (&self.found, Vec::new(), Covered::default());
         // What a footer says of a lost row group is more than what its pages say.
         for FailedRowGroup { by, lost: part, .. } in self.failed {
-            let is_found = found.iter().any(|of| overlap(&of.extent, &part.bytes));
-            let is_known = |other: &LostPart| overlap(&other.bytes, &part.bytes);
-            if !is_found && (by == FoundBy::Footer || !lost.iter().any(is_known)) {
+            let is_found = self.extents.overlaps(&part.bytes);
+            if !is_found && (by == FoundBy::Footer || !told.overlaps(&part.bytes)) {
+                told.add(&part.bytes);
                 lost.push(part);
             }
         }
-        for part in self.lost {
-            let is_told = lost.iter().any(|known: &LostPart| {
-                known.row_group.is_some() && overlap(&known.bytes, &part.bytes)
-            });
-            if !is_told {
-                lost.push(part);
-            }
-        }
+        lost.extend(self.lost.into_iter().filter(|part| !told.overlaps(&part.bytes)));
         lost.sort_by_key(|part| part.bytes.start);
         let recovered = found.iter().map(|of| RecoveredRowGroup {
             rows: u64::try_from(of.row_group.num_rows).unwrap_or(0),
