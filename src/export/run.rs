@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::future::Future;
+use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Mutex;
@@ -333,7 +334,7 @@ impl ExportRun {
         let before = out.bytes_written();
         // Beforehand: a folder that cannot be synced is an error, and leaves the file.
         lock(&self.made.files).push(path.clone());
-        let report = out.finish().await?;
+        let report = out.finish().await.inspect_err(|e| self.keep_others(&path, e))?;
         self.progress.finished(report.bytes - before);
         let file =
             ExportedFile { path: self.target.path(&path), stream, partition: key.values, report };
@@ -371,9 +372,18 @@ impl ExportRun {
             let footers = memory::try_collected::<_, Error>(footers)?;
             let bytes = summary(footers.iter().map(|(path, metadata)| (*path, metadata)))?;
             lock(&self.made.files).push(SUMMARY.to_owned());
-            self.target.put(SUMMARY, bytes.into()).await
+            let put = self.target.put(SUMMARY, bytes.into()).await;
+            put.inspect_err(|e| self.keep_others(SUMMARY, e))
         };
         write.await.map_err(placed)
+    }
+
+    /// A file that another writer has put to the path meanwhile is not removed.
+    fn keep_others(&self, path: &str, error: &Error) {
+        let source = error.get_ref().and_then(|e| e.downcast_ref::<io::Error>());
+        if source.is_some_and(|e| e.kind() == io::ErrorKind::AlreadyExists) {
+            lock(&self.made.files).retain(|made| made != path);
+        }
     }
 
     /// Removes what was made.

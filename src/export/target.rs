@@ -126,12 +126,12 @@ impl Target for Folder {
         if let Some(parent) = path.parent().filter(|parent| *parent != self.0) {
             make_folders(&self.0, parent, made)?;
         }
-        Ok(Box::new(Writer::over(PathSink::create(path)?, encoder)))
+        Ok(Box::new(Writer::over(PathSink::create_new(path)?, encoder)))
     }
 
     fn put<'a>(&'a self, file: &'a str, bytes: Bytes) -> Later<'a, Result<()>> {
         Box::pin(async move {
-            let mut sink = PathSink::create(self.0.join(file))?;
+            let mut sink = PathSink::create_new(self.0.join(file))?;
             sink.write(bytes)?;
             sink.finish()
         })

@@ -65,6 +65,8 @@ pub struct PathSink {
     /// `None` if bytes go straight to the path.
     temporary: Option<PathBuf>,
     file: Option<File>,
+    /// Whether a file that is at the path by then is replaced.
+    replaces: bool,
 }
 
 impl PathSink {
@@ -81,7 +83,7 @@ impl PathSink {
         {
             // A folder refuses here.
             let file = File::options().write(true).open(&path).map_err(|e| failed(e, &path))?;
-            return Ok(Self { path, temporary: None, file: Some(file) });
+            return Ok(Self { path, temporary: None, file: Some(file), replaces: true });
         }
         // The file that a link names need not be there yet.
         let mut links = 0;
@@ -115,7 +117,18 @@ impl PathSink {
                 Err(e) => return Err(failed(e, &path)),
             }
         };
-        Ok(Self { path, temporary: Some(temporary), file: Some(file) })
+        Ok(Self { path, temporary: Some(temporary), file: Some(file), replaces: true })
+    }
+
+    /// As [`PathSink::create`], and a file that is at the path when this one is finished is an error
+    /// of the kind `AlreadyExists`, and stays.
+    ///
+    /// # Errors
+    /// As [`PathSink::create`].
+    pub(crate) fn create_new(path: impl AsRef<Path>) -> Result<Self> {
+        let mut sink = Self::create(path)?;
+        sink.replaces = false;
+        Ok(sink)
     }
 
     /// The temporary file that bytes go to; `None` if they go straight to the path, or the file is
@@ -169,10 +182,13 @@ impl Sink for PathSink {
             return Ok(());
         };
         // Renamed while it is locked, so that no process removes it as abandoned.
-        let done = file
-            .sync_all()
-            .and_then(|()| keep_permissions(&file, &self.path))
-            .and_then(|()| std::fs::rename(&temporary, &self.path));
+        let done =
+            file.sync_all().and_then(|()| keep_permissions(&file, &self.path)).and_then(|()| {
+                match self.replaces {
+                    true => std::fs::rename(&temporary, &self.path),
+                    false => rename_new(&temporary, &self.path),
+                }
+            });
         drop(file);
         match done {
             Ok(()) => sync_folder(&self.path).map_err(|e| self.failed("syncing the folder", e)),
@@ -189,6 +205,21 @@ impl Drop for PathSink {
         if let Some(temporary) = self.temporary.take() {
             let _ = std::fs::remove_file(temporary);
         }
+    }
+}
+
+/// Renames a file to a path where nothing is. File systems without hard links replace a file that
+/// comes there in the same moment.
+fn rename_new(old: &Path, new: &Path) -> io::Result<()> {
+    match std::fs::hard_link(old, new) {
+        Ok(()) => {
+            // The new name is there: nothing is lost with the old one.
+            let _ = std::fs::remove_file(old);
+            Ok(())
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(e),
+        Err(_) if new.symlink_metadata().is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => std::fs::rename(old, new),
     }
 }
 

@@ -271,6 +271,20 @@ fn a_summary_that_stands_there_already_stays() {
     assert_eq!(std::fs::read(folder.path().join("_metadata")).unwrap(), b"old");
 }
 
+#[test]
+fn a_file_that_another_writer_finishes_first_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(crate::support::testdata("trips.parquet")).unwrap();
+    let (schema, path) = (reader.schema().unwrap(), folder.path().join("part-00000.parquet"));
+    // The file is begun by then.
+    let other = std::iter::once_with(|| std::fs::write(&path, "other").unwrap());
+    let rows = reader.batches().unwrap().chain(other.filter_map(|()| None));
+    let export = Export::to(folder.path(), schema).unwrap();
+    assert_eq!(export.run([rows]).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(names(folder.path()), ["part-00000.parquet"], "and nothing else is left");
+    assert_eq!(std::fs::read(&path).unwrap(), b"other");
+}
+
 #[cfg(feature = "object_store")]
 #[test]
 fn an_object_store_gets_the_same_files() {
