@@ -21,6 +21,7 @@ use crate::reader::Reader;
 use crate::schema::{
     ArrowOptions, Leaf, MatchBy, Projection, Schema, arrow_fields, schema_like, to_arrow,
 };
+use crate::write::column_options::{BloomOptions, ColumnOptions};
 use crate::write::row_group::batch_bytes;
 use crate::write::{EncodedChunk, EncoderContext, WriteOptions};
 use crate::writer::RowGroupEncoder;
@@ -192,27 +193,43 @@ pub(super) fn not_written(error: Error) -> Error {
     }
 }
 
-/// The options of some leaves: a codec that is not asked for is that which the chunk had.
+/// The options of some leaves: a codec that is not asked for is that which the chunk had, and where
+/// a chunk of the leaf had a bloom filter, the new ones have one, too.
 pub(super) fn encoding_options(
     inputs: &Inputs<'_>,
     leaves: &[Leaf],
     old_codec: impl Fn(&Leaf) -> Option<CompressionCodec>,
     options: &WriteOptions,
 ) -> Result<WriteOptions> {
-    let mut part = options.for_part(leaves);
-    memory::room(&mut part.columns, leaves.len())?;
-    Ok(leaves.iter().fold(part, |options, leaf| {
+    let mut part = options.for_part(leaves)?;
+    for (at, leaf) in leaves.iter().enumerate() {
         let wanted = inputs.wishes.get(leaf.index).and_then(|wishes| wishes.codec);
-        let Some(settings) = inputs.settings.get(leaf.index) else { return options };
+        let Some(settings) = inputs.settings.get(leaf.index) else { continue };
         let old = || old_codec(leaf).filter(|_| !settings.codec_is_fixed).and_then(written_codec);
-        options.with_column(leaf.path.dotted(), |column| {
-            let column = column.with_total_order(settings.total_order);
-            match wanted.or_else(old) {
-                Some(codec) => column.with_compression(codec),
-                None => column,
+        let mut column = ColumnOptions::default().with_total_order(settings.total_order);
+        if let Some(codec) = wanted.or_else(old) {
+            column = column.with_compression(codec);
+        }
+        if settings.bloom.is_none() && had_bloom(inputs, leaf.index)? {
+            column = column.with_bloom(BloomOptions::default());
+        }
+        memory::push(&mut part.leaves, (at, column))?;
+    }
+    Ok(part)
+}
+
+/// Whether a chunk of a leaf of the new file had a bloom filter in its old one.
+fn had_bloom(inputs: &Inputs<'_>, leaf: usize) -> Result<bool> {
+    for file in &inputs.files {
+        let Some(leaf) = file.leaves.get(leaf).copied().flatten() else { continue };
+        for part in &file.row_groups {
+            let chunk = file.footer().column_chunk_ref(part.ordinal, leaf)?;
+            if chunk.meta_data.is_some_and(|meta| meta.bloom_filter_offset.is_some()) {
+                return Ok(true);
             }
-        })
-    }))
+        }
+    }
+    Ok(false)
 }
 
 /// The codec to write with; `None` for those that are not written by default.

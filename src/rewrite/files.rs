@@ -230,8 +230,8 @@ impl Rewrite {
     }
 
     /// Sets how columns are written that are encoded, for whatever reason. A codec that they do not
-    /// name is that of the old chunk; their encryption, key-value metadata, sort order and
-    /// shredding are ignored.
+    /// name is that of the old chunk, and a bloom filter that this had is made again; their
+    /// encryption, key-value metadata, sort order and shredding are ignored.
     pub fn options(mut self, options: WriteOptions) -> Self {
         self.settings.options = options;
         self

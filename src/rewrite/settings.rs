@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::schema::Leaf;
 use crate::write::WriteOptions;
-use crate::write::column_options::names_leaf;
+use crate::write::leaf_names::LeafNames;
 use crate::write::sorting::SortColumn;
 
 /// The wishes of the user, with plain defaults: everything is copied.
@@ -59,16 +59,12 @@ impl RewriteSettings {
     /// # Errors
     /// `Usage` if a pattern names no leaf.
     pub(super) fn of_leaves(&self, leaves: &[Leaf]) -> Result<Vec<LeafWishes>> {
+        let names = LeafNames::new(leaves)?;
         let mut wishes = memory::filled(LeafWishes::default(), leaves.len())?;
         let mut each = |pattern: &str, set: &dyn Fn(&mut LeafWishes)| {
-            let mut found = pattern == "*";
-            for (leaf, wishes) in leaves.iter().zip(&mut wishes) {
-                if names_leaf(pattern, leaf) {
-                    found = true;
-                    set(wishes);
-                }
-            }
-            match found {
+            let named = names.named(pattern)?;
+            named.iter().filter_map(|leaf| Some(set(wishes.get_mut(*leaf)?))).for_each(drop);
+            match !named.is_empty() || pattern == "*" {
                 true => Ok(()),
                 false => Err(Error::usage(format_args!(
                     "a setting is for \"{pattern}\", and there is no such column"

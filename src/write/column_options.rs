@@ -213,31 +213,6 @@ impl ColumnOptions {
     }
 }
 
-/// Whether a pattern names a leaf.
-pub(crate) fn names_leaf(pattern: &str, leaf: &Leaf) -> bool {
-    let path = leaf.path.dotted();
-    let top = leaf.path.names().first().map_or("", |name| &**name);
-    matches_pattern(pattern, &path) || matches_pattern(pattern, top)
-}
-
-/// Whether a text matches a pattern, in which `*` is any text.
-pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
 /// How one leaf is written.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafSettings {
@@ -281,26 +256,5 @@ impl LeafSettings {
             hinted_dictionary: self.arrow_dictionary,
         };
         self.readers.iter().all(|reader| reader.reads(encoding, &values))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns() {
-        for (pattern, text, expected) in [
-            ("a", "a", true),
-            ("a", "ab", false),
-            ("a*", "ab", true),
-            ("*b", "ab", true),
-            ("a*c*e", "abcde", true),
-            ("a*c*e", "abde", false),
-            ("*", "", true),
-            ("", "a", false),
-        ] {
-            assert_eq!(matches_pattern(pattern, text), expected, "{pattern} {text}");
-        }
     }
 }

@@ -14,6 +14,7 @@
 pub(crate) mod sorting;
 pub(crate) mod geo_key;
 mod spill_store;
+pub(crate) mod leaf_names;
 pub(crate) mod column_options;
 pub(crate) mod options;
 mod context;

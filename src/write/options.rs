@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema};
 
-use super::column_options::{
-    ChunkingOptions, ColumnOptions, LeafSettings, StatisticsLevel, matches_pattern, names_leaf,
-};
+use super::column_options::{ChunkingOptions, ColumnOptions, LeafSettings, StatisticsLevel};
+use super::leaf_names::{LeafNames, matches_pattern};
 use super::sorting::{SortColumn, SortOrder};
 use super::spill_store::SpillStore;
 use crate::compress::Compression;
@@ -52,6 +51,8 @@ pub struct WriteOptions {
     pub(crate) created_by: String,
     pub(crate) key_values: Vec<KeyValue>,
     pub(crate) columns: Vec<(String, ColumnOptions)>,
+    /// Those of single leaves, by their number in the schema that is written: after those by name.
+    pub(crate) leaves: Vec<(usize, ColumnOptions)>,
     pub(crate) sort_order: SortOrder,
     pub(crate) encryption: Option<Encryption>,
     pub(crate) shredding: Vec<(String, VariantShredding)>,
@@ -79,6 +80,7 @@ impl Default for WriteOptions {
             created_by: concat!("marquetry version ", env!("CARGO_PKG_VERSION")).to_owned(),
             key_values: Vec::new(),
             columns: Vec::new(),
+            leaves: Vec::new(),
             sort_order: SortOrder::default(),
             encryption: None,
             shredding: Vec::new(),
@@ -365,8 +367,8 @@ impl WriteOptions {
     }
 
     /// Sets options for the columns that match a pattern: a dotted path, the name of a top-level
-    /// column for all below it, or either with `*` for any text. Later settings win. A pattern
-    /// without any column is an error when the writer is made.
+    /// column for all below it, or either with `*` for any text, unless a column has that name.
+    /// Later settings win. A pattern without any column is an error when the writer is made.
     #[must_use]
     pub fn with_column(
         mut self,
@@ -439,15 +441,24 @@ impl WriteOptions {
 
     /// The options for a file of these leaves alone, which is a part of another: what is said of
     /// other columns, of the order of rows and of the file as a whole is left out.
-    #[must_use]
-    pub(crate) fn for_part(&self, leaves: &[Leaf]) -> Self {
+    ///
+    /// # Errors
+    /// `Limit(Memory)`.
+    pub(crate) fn for_part(&self, leaves: &[Leaf]) -> Result<Self> {
+        let names = LeafNames::new(leaves)?;
         let mut part = self.clone();
-        part.columns.retain(|(pattern, _)| leaves.iter().any(|leaf| names_leaf(pattern, leaf)));
+        part.columns.clear();
+        for column in &self.columns {
+            if !names.named(&column.0)?.is_empty() {
+                memory::push(&mut part.columns, column.clone())?;
+            }
+        }
+        part.leaves.clear();
         part.sort_order = SortOrder::default();
         (part.encryption, part.key_values) = (None, Vec::new());
         part.shredding.clear();
         part.geo = None;
-        part
+        Ok(part)
     }
 
     /// The settings of every leaf.
@@ -476,19 +487,25 @@ impl WriteOptions {
         }
         let leaves = schema.leaves()?;
         let mut settings = memory::filled(self.of_profile(), leaves.len())?;
+        let mut set =
+            |at: usize, column: &ColumnOptions| match (leaves.get(at), settings.get_mut(at)) {
+                (Some(leaf), Some(settings)) => column.apply(leaf, settings),
+                _ => Err(Error::internal("a setting is for a leaf that is not there")),
+            };
+        let names = LeafNames::new(&leaves)?;
         for (pattern, column) in &self.columns {
-            let mut found = false;
-            for (leaf, settings) in leaves.iter().zip(&mut settings) {
-                if names_leaf(pattern, leaf) {
-                    found = true;
-                    column.apply(leaf, settings)?;
-                }
+            let named = names.named(pattern)?;
+            for leaf in &named {
+                set(*leaf, column)?;
             }
-            if !found {
+            if named.is_empty() {
                 return Err(Error::usage(format_args!(
                     "a setting is for \"{pattern}\", and there is no such column"
                 )));
             }
+        }
+        for (leaf, column) in &self.leaves {
+            set(*leaf, column)?;
         }
         Ok(settings)
     }

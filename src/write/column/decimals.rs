@@ -205,10 +205,11 @@ mod tests {
 
     #[test]
     fn a_decimal_with_more_digits_than_its_type_is_refused_wherever_it_stands() {
-        for precision in [9, 18, 30, 38] {
+        for (precision, sign) in [9, 18, 30, 38].into_iter().flat_map(|p| [(p, -1), (p, 1)]) {
             let bound = 10i128.pow(precision.into());
             let write = |at: usize, value: i128, times: usize| {
-                let mut values = vec![1 - bound, bound - 1, 0, 5, -5];
+                // Beside negative ones, and beside none.
+                let mut values = vec![(bound - 1) * sign, bound - 1, 0, 5, 5 * sign];
                 values.splice(at..at, std::iter::repeat_n(value, times));
                 let array = Decimal128Array::from(values).with_precision_and_scale(precision, 2);
                 let array: ArrayRef = Arc::new(array.unwrap());

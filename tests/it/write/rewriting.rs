@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use marquetry::arrow_array::{
     Array, ArrayRef, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray,
+    StringArray, StructArray,
 };
 use marquetry::arrow_schema::{DataType, Field, IntervalUnit, Schema};
 #[cfg(feature = "encryption")]
 use marquetry::crypt::{Decryption, Encryption, Key};
-use marquetry::format::{ColumnOrder, FieldRepetitionType, KeyValue, SchemaElement};
+use marquetry::format::{
+    ColumnOrder, CompressionCodec, FieldRepetitionType, KeyValue, SchemaElement,
+};
 use marquetry::io::{Source, WriteSink};
 use marquetry::read::{PageIndexUse, ReadOptions};
 use marquetry::rewrite::{ChunkMethod, ChunkReason, Rewrite};
@@ -258,6 +260,42 @@ fn pages_of_both_versions_get_another_codec_without_being_decoded() {
         let snappy = run(&same).unwrap();
         let again = Rewrite::new([open(&snappy)]).codec("*", Compression::Snappy).plan().unwrap();
         assert_eq!(again.copied().chunks, 6, "what has the codec is copied");
+    }
+}
+
+/// The codecs of a file's columns in its first row group, and which have bloom filters.
+fn codecs_and_filters(file: &Bytes) -> Vec<(CompressionCodec, bool)> {
+    let reader = open(file);
+    let leaves = reader.metadata().schema().leaves_len();
+    let chunks = (0..leaves).map(|leaf| reader.metadata().column_chunk(0, leaf).unwrap());
+    let metas = chunks.map(|chunk| chunk.meta_data.unwrap());
+    metas.map(|meta| (meta.codec, meta.bloom_filter_offset.is_some())).collect()
+}
+
+#[test]
+fn columns_that_are_encoded_anew_keep_their_own_codecs_and_bloom_filters() {
+    // Names that are patterns for others, and one that is the path of another.
+    let inner = Field::new("b", DataType::Int64, false);
+    let ids = || Arc::new(Int64Array::from_iter_values(0..1_000)) as ArrayRef;
+    let group = StructArray::new(vec![inner].into(), vec![ids()], None);
+    let names = ["ab", "a*", "a.b", "a"];
+    let arrays = [ids(), ids(), ids(), Arc::new(group)];
+    let batch = RecordBatch::try_from_iter(names.into_iter().zip(arrays)).unwrap();
+    let (plain, zstd) = (Compression::Uncompressed, Compression::Zstd(3));
+    let options = WriteOptions::new()
+        .with_compression(zstd)
+        .with_column("a*", |column| column.with_compression(plain))
+        .with_column("ab", |column| column.with_bloom(BloomOptions::default()));
+    let file = write(&batch, options);
+    let (plain, zstd) = (CompressionCodec::Uncompressed, CompressionCodec::Zstd);
+    assert_eq!(
+        codecs_and_filters(&file),
+        [(zstd, true), (plain, false), (zstd, false), (zstd, false)]
+    );
+    for encoded in
+        [Rewrite::new([open(&file)]).regroup(true), Rewrite::new([open(&file)]).encode("*")]
+    {
+        assert_eq!(codecs_and_filters(&run(&encoded).unwrap()), codecs_and_filters(&file));
     }
 }
 
