@@ -11,7 +11,7 @@
 //! bloom = 0.01
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::slice;
@@ -194,7 +194,8 @@ impl Recipe {
     pub(crate) fn for_file(&self, reader: &Reader, keeps_schema: bool) -> Result<Self> {
         let of_file: Vec<String> = leaves(reader)?.iter().map(|leaf| leaf.path.dotted()).collect();
         let mut recipe = self.clone();
-        if self.columns.keys().all(|path| keeps_schema && of_file.contains(path)) {
+        let in_file: HashSet<&String> = of_file.iter().collect();
+        if self.columns.keys().all(|path| keeps_schema && in_file.contains(path)) {
             return Ok(recipe);
         }
         let written = from_arrow(reader.schema()?.as_ref(), &FromArrowOptions::new())?.schema;
@@ -204,15 +205,21 @@ impl Recipe {
         }
         if of_rows.len() != of_file.len() {
             // Rows of another shape: what is not in them needs no setting.
-            let is_known = |path: &String| keeps_schema || of_rows.contains(path);
-            recipe.columns.retain(|path, _| is_known(path) || !of_file.contains(path));
+            let in_rows: HashSet<&String> = of_rows.iter().collect();
+            let is_known = |path: &String| keeps_schema || in_rows.contains(path);
+            recipe.columns.retain(|path, _| is_known(path) || !in_file.contains(path));
             return Ok(recipe);
         }
         let (from, to) = if keeps_schema { (of_rows, of_file) } else { (of_file, of_rows) };
-        let name = |path: &String| {
-            let other = || to.get(from.iter().position(|of| of == path)?).cloned();
+        let known: HashSet<&String> = to.iter().collect();
+        let mut others: HashMap<&String, &String> = HashMap::new();
+        for (from, to) in from.iter().zip(&to) {
+            others.entry(from).or_insert(to);
+        }
+        let name = |path: &String| match known.contains(path) {
+            true => path.clone(),
             // A name that is in neither is a mistake, which the writer refuses.
-            if to.contains(path) { path.clone() } else { other().unwrap_or_else(|| path.clone()) }
+            false => (*others.get(path).unwrap_or(&path)).clone(),
         };
         recipe.columns =
             self.columns.iter().map(|(path, column)| (name(path), column.clone())).collect();
