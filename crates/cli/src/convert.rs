@@ -16,7 +16,7 @@ use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
 use crate::damage::Losses;
 use crate::escape::escape;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::folder_out::FolderOut;
 use crate::geo_out;
 use crate::output::Sink;
@@ -55,8 +55,8 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     // As text they are read.
     let variants = (!is_text && !global.quiet).then(|| VariantCheck::new(&schema));
     let rows = ConvertedRows { sources, sorter, variants, coverings };
-    write(command, global, target, &schema, rows, &mut progress)?;
-    losses.lock().unwrap_or_else(PoisonError::into_inner).end()
+    let written = write(command, global, target, &schema, rows, &mut progress);
+    after_printing(written, losses.lock().unwrap_or_else(PoisonError::into_inner).end())
 }
 
 /// Writes the rows in the format that is wanted.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::{Files, Global};
 use crate::damage::Losses;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::hive::Input;
 use crate::input;
 use crate::output::Sink;
@@ -48,13 +48,11 @@ pub(crate) fn run(command: &Files, global: &Global) -> Result<()> {
         // A number is what a script wants: n=$(marq count FILE).
         let mut out = Sink::open(global)?;
         if !out.terminal {
-            writeln!(out, "{}", counts.rows)?;
-            out.close()?;
-            return end;
+            let printed = writeln!(out, "{}", counts.rows).map_err(Failure::from);
+            return after_printing(printed.and_then(|()| out.close().map(drop)), end);
         }
     }
-    report::print(&counts, global)?;
-    end
+    after_printing(report::print(&counts, global), end)
 }
 
 impl Report for Counts {

@@ -31,6 +31,15 @@ pub(crate) enum Failure {
     Found(Vec<String>),
 }
 
+/// How a command ends that has printed what it found: as `found` says, also where the reader of the
+/// pipe has closed it before all was printed.
+pub(crate) fn after_printing(printed: Result<()>, found: Result<()>) -> Result<()> {
+    match printed {
+        Err(failure) if !failure.is_closed_pipe() => Err(failure),
+        _ => found,
+    }
+}
+
 impl Failure {
     /// An error in the content of a file that is not Parquet.
     pub(crate) fn content(file: &str, line: Option<u64>, message: impl ToString) -> Self {
@@ -63,14 +72,16 @@ impl Failure {
         }
     }
 
+    /// Whether the reader of the output has closed its pipe: `marq cat FILE | head`.
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
     /// Prints the error on standard error, and returns the exit code.
     pub(crate) fn report(&self, format: Option<Format>) -> ExitCode {
         let code = self.code();
         match self {
-            // The reader of the pipe has closed it: `marq cat FILE | head`.
-            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                return ExitCode::SUCCESS;
-            }
+            _ if self.is_closed_pipe() => return ExitCode::SUCCESS,
             Self::Partial => {}
             Self::Found(lines) => {
                 for line in lines {

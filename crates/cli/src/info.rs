@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::{Global, Info};
 use crate::escape::escape;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::geo::{self, GeoColumn, GeoKey};
 use crate::input;
 use crate::json::AsText;
@@ -38,8 +38,7 @@ pub(crate) fn run(command: &Info, global: &Global) -> Result<()> {
             InfoReport::All { bytes, rows, files }
         }
     };
-    report::print(&found, global)?;
-    end
+    after_printing(report::print(&found, global), end)
 }
 
 fn key_value(paths: &[String], key: &str, global: &Global) -> Result<()> {

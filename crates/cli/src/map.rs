@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
 
 use crate::args::{ColorBy, Format, Global, Map, Picture, Section};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::layout::{BytesUse, Detail, FileLayout, Grid, GridCell, Overlay, Region, Strip, pieces};
 use crate::output::{self, Sink, share};
 use crate::picture::{self, HtmlPage, MapPicture};
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &Map, global: &Global) -> Result<()> {
             if let Some(error) = report.regions.failed.take() {
                 return Err(error.at_file(layout.path.as_str()).into());
             }
-            printed?;
+            return after_printing(printed, layout.end(global));
         }
         Some(Picture::Term) => {
             let mut out = Sink::open(global)?;

@@ -7,7 +7,7 @@ use marquetry::readers::{ReaderReport, Verdict, readers_of};
 use serde::Serialize;
 
 use crate::args::{Global, ReadersOf};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::input;
 use crate::report::{self, Column, Report, ReportMemory, Tables};
 
@@ -72,8 +72,8 @@ pub(crate) fn run(command: &ReadersOf, global: &Global) -> Result<()> {
         files.push(file);
     }
     let by_column = global.verbose > 0;
-    report::print(&ReadersReport { files, by_column }, global)?;
-    if missing.is_empty() { Ok(()) } else { Err(Failure::Found(missing)) }
+    let verdict = if missing.is_empty() { Ok(()) } else { Err(Failure::Found(missing)) };
+    after_printing(report::print(&ReadersReport { files, by_column }, global), verdict)
 }
 
 impl OneReader {

@@ -10,7 +10,7 @@ use marquetry::{Batches, Reader, RowSelection};
 
 use crate::args::{Columns, FilesOfRows, Global, Rows, Sample, When};
 use crate::damage::Losses;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::hive::Input;
 use crate::input::{self, Opened};
 use crate::printer::Printer;
@@ -227,16 +227,22 @@ fn print(
         let ends_all = matches!(failure, Failure::Output(_) | Failure::OtherColumns(_))
             || (i == 0 && failure.code() == 2);
         if ends_all || failures.len() + 1 == inputs.len() {
-            printer.abort()?;
+            let printed = printer.abort();
             drop(bar);
             report(&failures, global);
-            return Err(failure);
+            let end = after_printing(Err(failure), end(&failures, &losses));
+            return after_printing(printed, end);
         }
         failures.push(failure);
     }
     bar.finishing();
-    bar.done(printer.close()?, "", global);
+    let printed = printer.close().map(|bytes| bar.done(bytes, "", global));
     report(&failures, global);
+    after_printing(printed, end(&failures, &losses))
+}
+
+/// How the command ends, by the files that failed and the rows that are lost.
+fn end(failures: &[Failure], losses: &Losses) -> Result<()> {
     let whole = losses.end();
     if failures.is_empty() { whole } else { Err(Failure::Partial) }
 }

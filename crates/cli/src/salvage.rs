@@ -8,7 +8,7 @@ use marquetry::{Error, ErrorKind};
 use serde::Serialize;
 
 use crate::args::{Global, SalvageFile};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::report::{self, Column, Report, Tables};
 use crate::{crypt, escape, input, keys, locations, output};
 
@@ -31,21 +31,23 @@ pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
     } else if let Some(path) = global.output.as_deref().filter(|_| account.is_complete()) {
         write(&found, command, global, locations::sink(path)?)?;
     }
+    let mut printed = Ok(());
     if is_reported {
         // The output is that of the command, and the account is shown.
         let to_screen = Global { output: None, ..global.clone() };
-        report::print(&SalvageReport::new(command, global, account), &to_screen)?;
+        printed = report::print(&SalvageReport::new(command, global, account), &to_screen);
     } else if !global.quiet {
         summary(command, account, global);
     }
-    match (account.is_complete(), account.recovered.is_empty()) {
+    let end = match (account.is_complete(), account.recovered.is_empty()) {
         (true, _) => Ok(()),
         (false, false) => Err(Failure::Partial),
         (false, true) => {
             let text = "no row group is whole: nothing was written";
             Err(Failure::content(&command.file, None, text))
         }
-    }
+    };
+    after_printing(printed, end)
 }
 
 /// Writes what was recovered, encrypted if that is asked for.

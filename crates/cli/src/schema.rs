@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::{Format, Global, Schema};
 use crate::escape::{escape, escape_lines};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::input;
 use crate::output::Sink;
 use crate::report::{self, Column, Report, Tables, print_json};
@@ -50,9 +50,14 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
         }
         Ok(())
     })?;
-    let several = schemas.len() > 1 && form != "json" && !form.starts_with("sql:");
-    for SchemaOfFiles { record, text, files } in &schemas {
-        if several {
+    let is_named = schemas.len() > 1 && form != "json" && !form.starts_with("sql:");
+    after_printing(print(&schemas, is_named, out), end)
+}
+
+/// Prints schemas, below the names of their files where these are to be named.
+fn print(schemas: &[SchemaOfFiles], is_named: bool, mut out: Sink) -> Result<()> {
+    for SchemaOfFiles { record, text, files } in schemas {
+        if is_named {
             writeln!(out, "{}", escape(&with_more(files)))?;
         }
         match record {
@@ -60,8 +65,7 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
             None => writeln!(out, "{text}")?,
         }
     }
-    out.close()?;
-    end
+    out.close().map(drop)
 }
 
 /// Calls `each` with each file that can be read, and its partition columns.
@@ -262,8 +266,7 @@ fn tables(command: &Schema, global: &Global) -> Result<()> {
         all.files.push((path.to_owned(), place));
         Ok(())
     })?;
-    report::print(&all, global)?;
-    end
+    after_printing(report::print(&all, global), end)
 }
 
 impl LeafRecord {

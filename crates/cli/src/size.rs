@@ -6,7 +6,7 @@ use marquetry::format::CompressionCodec;
 use serde::Serialize;
 
 use crate::args::{Global, Size, SizeBy};
-use crate::failure::Result;
+use crate::failure::{Result, after_printing};
 use crate::input;
 use crate::layout::{BytesUse, Detail, FileLayout, Piece, pieces};
 use crate::output::share;
@@ -55,8 +55,9 @@ pub(crate) fn run(command: &Size, global: &Global) -> Result<()> {
         broken.extend(layout.problem().map(|_| layout));
         Ok(file)
     })?;
-    report::print(&SizeReport { by: command.by, files }, global)?;
-    end.and_then(|()| broken.iter().try_for_each(|layout| layout.end(global)))
+    let printed = report::print(&SizeReport { by: command.by, files }, global);
+    let end = end.and_then(|()| broken.iter().try_for_each(|layout| layout.end(global)));
+    after_printing(printed, end)
 }
 
 /// Bytes under one name.

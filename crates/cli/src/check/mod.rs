@@ -12,7 +12,7 @@ use marquetry::check::{Checker, Severity};
 use self::contract::{Contract, unchecked};
 use self::record::{CheckedFile, CheckedFiles, FindingRecord};
 use crate::args::{Check, Format, Global};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::report::{self, ReportMemory};
 use crate::{input, keys, locations, sniff};
 
@@ -25,13 +25,13 @@ pub(crate) fn run(command: &Check, global: &Global) -> Result<()> {
     let (files, end) = input::each_readable(&paths, global, each)?;
     let failed: Vec<String> = files.iter().filter_map(CheckedFile::failure).collect();
     let report = CheckedFiles { files };
-    match global.format {
+    let printed = match global.format {
         // The exit code says it all.
-        None if global.quiet && global.output.is_none() => {}
-        Some(Format::Sarif) => sarif::print(&report, global)?,
-        _ => report::print(&report, global)?,
-    }
-    if failed.is_empty() { end } else { Err(Failure::Found(failed)) }
+        None if global.quiet && global.output.is_none() => Ok(()),
+        Some(Format::Sarif) => sarif::print(&report, global),
+        _ => report::print(&report, global),
+    };
+    after_printing(printed, if failed.is_empty() { end } else { Err(Failure::Found(failed)) })
 }
 
 /// Findings of a file that are listed, at most.

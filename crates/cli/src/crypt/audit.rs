@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::footer::{AadPrefix, KeyName, crypto_metadata};
 use crate::args::{Audit, Global};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::json::AsText;
 use crate::report::{self, Column, Report, Tables};
 use crate::{input, keys};
@@ -40,16 +40,15 @@ pub(crate) fn run(command: &Audit, global: &Global) -> Result<()> {
         files.push(file);
     }
     let audited = Audited { files, violations: std::mem::take(&mut required.violations) };
-    report::print(&audited, global)?;
-    if !audited.violations.is_empty() {
-        let texts = audited.violations.into_iter().map(|violation| violation.text);
-        return Err(Failure::Found(texts.collect()));
-    }
-    match denied {
+    let printed = report::print(&audited, global);
+    let texts: Vec<String> = audited.violations.into_iter().map(|of| of.text).collect();
+    let verdict = match denied {
+        _ if !texts.is_empty() => Err(Failure::Found(texts)),
         Some(error) => Err(error),
         None if is_partial => Err(Failure::Partial),
         None => required.all_were_met(),
-    }
+    };
+    after_printing(printed, verdict)
 }
 
 #[derive(Serialize)]

@@ -19,7 +19,7 @@ use self::found::{DataDiff, Difference, PlaceInFile};
 use self::rows::{FileRows, Walked, Which, walk};
 use self::value::is_comparable;
 use crate::args::{Compared, Diff, Global};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::report::{self, Column, Report, Tables};
 use crate::{input, output};
 
@@ -58,11 +58,11 @@ pub(crate) fn run(command: &Diff, global: &Global) -> Result<()> {
     let facts = [&found.schemas, &found.layout, &found.stats];
     found.equal = facts.into_iter().flatten().all(Vec::is_empty)
         && found.data.as_ref().is_none_or(DataDiff::is_equal);
-    report::print(&found, global)?;
-    match found.equal {
+    let verdict = match found.equal {
         true => Ok(()),
         false => Err(Failure::Found(vec![format!("{path_a} and {path_b} differ")])),
-    }
+    };
+    after_printing(report::print(&found, global), verdict)
 }
 
 /// Whether a value of `--key` is a key to decrypt with, and no column.

@@ -22,7 +22,7 @@ use self::exam::{Exam, Goal, is_encrypted, quoted};
 use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
 use crate::escape::escape;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, after_printing};
 use crate::recipe::Recipe;
 use crate::report::{self, Column, Report, Tables};
 use crate::trial::{SamplePlan, SampleRows, TrialFile};
@@ -128,20 +128,21 @@ pub(crate) fn run(command: &Doctor, global: &Global) -> Result<()> {
     if let Some(path) = &command.recipe {
         write_recipe(&diagnosis, path)?;
     }
-    match global.format {
-        Some(Format::Sarif) => print_sarif(&diagnosis, global)?,
-        _ => report::print(&diagnosis, global)?,
-    }
+    let printed = match global.format {
+        Some(Format::Sarif) => print_sarif(&diagnosis, global),
+        _ => report::print(&diagnosis, global),
+    };
     let least = match command.fail_on {
-        None => return Ok(()),
+        None => return printed,
         Some(FailOn::Warn) => advice::Weight::Warning,
         Some(FailOn::Error) => advice::Weight::Error,
     };
     let n = diagnosis.findings.iter().filter(|finding| finding.severity >= least).count();
-    match n {
+    let verdict = match n {
         0 => Ok(()),
         _ => Err(Failure::Found(vec![format!("{}: {n} findings", command.source.file)])),
-    }
+    };
+    after_printing(printed, verdict)
 }
 
 fn write_recipe(diagnosis: &Diagnosis, path: &Path) -> Result<()> {

@@ -15,7 +15,7 @@ use self::dump::Dump;
 use self::text::{DumpLayout, SpanPrinter};
 use self::wanted::Wanted;
 use crate::args::{Global, Hexdump};
-use crate::failure::Result;
+use crate::failure::{Result, after_printing};
 use crate::report::{self, Report, Tables};
 use crate::{input, keys};
 
@@ -46,14 +46,14 @@ pub(crate) fn run(command: &Hexdump, global: &Global) -> Result<()> {
     if let Some(error) = report.spans.failed.take() {
         return Err(error.at_file(path.as_str()).into());
     }
-    printed?;
     // The file was shown; that a key which was given does not open it must not go unnoticed.
-    match report.spans.inspector.problem() {
+    let end = match report.spans.inspector.problem() {
         Some(error) if decryption.is_some() && error.kind() == ErrorKind::Crypto => {
             Err(Error::crypto(error.message()).at_file(path.as_str()).into())
         }
         _ => Ok(()),
-    }
+    };
+    after_printing(printed, end)
 }
 
 #[derive(Serialize)]

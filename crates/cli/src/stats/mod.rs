@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use self::bounds::Bound;
 use crate::args::{By, Global, Stats};
-use crate::failure::Result;
+use crate::failure::{Result, after_printing};
 use crate::geo::{self, Shapes};
 use crate::info::{size, sorted_by};
 use crate::input;
@@ -52,8 +52,7 @@ fn list<L: StatsLine>(
         look(&mut file)?;
         Ok((path.to_owned(), file.lines))
     })?;
-    report::print(&StatsReport { by: command.by, stats }, global)?;
-    end
+    after_printing(report::print(&StatsReport { by: command.by, stats }, global), end)
 }
 
 /// The lines of all files.

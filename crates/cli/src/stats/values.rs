@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::value_counts::ValueCounts;
 use crate::args::{FilesOfRows, Global, Stats};
-use crate::failure::Result;
+use crate::failure::{Result, after_printing};
 use crate::input;
 use crate::json;
 use crate::output::{count, share};
@@ -63,8 +63,7 @@ pub(super) fn run(command: &Stats, global: &Global) -> Result<()> {
     drop(bar);
     let stats = columns.iter().map(|column| ColumnValues::new(column, command.top));
     let stats = stats.collect::<Result<_, _>>()?;
-    report::print(&AllValues { by: "values", stats }, global)?;
-    end
+    after_printing(report::print(&AllValues { by: "values", stats }, global), end)
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@ mod chunk_parts;
 mod display;
 mod forms;
 mod check;
+mod closed_pipe;
 mod diff;
 mod hexdump;
 mod pictures;
