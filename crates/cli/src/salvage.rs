@@ -22,14 +22,14 @@ pub(crate) fn run(command: &SalvageFile, global: &Global) -> Result<()> {
     }
     let found = find(command, global)?;
     let account = found.account();
-    if let Some(path) = global.output.as_deref().filter(|_| !account.recovered.is_empty()) {
+    // A file may be whole without a row group.
+    let is_written = account.is_complete() || !account.recovered.is_empty();
+    if let Some(path) = global.output.as_deref().filter(|_| is_written) {
         let sink: Box<dyn Sink> = match to_stdout {
             false => locations::sink(path)?,
             true => Box::new(WriteSink(std::io::stdout())),
         };
         write(&found, command, global, sink)?;
-    } else if let Some(path) = global.output.as_deref().filter(|_| account.is_complete()) {
-        write(&found, command, global, locations::sink(path)?)?;
     }
     let mut printed = Ok(());
     if is_reported {

@@ -76,3 +76,15 @@ fn an_encrypted_file_is_recovered_with_its_key() {
     assert_eq!(refused.status.code(), Some(3));
     assert!(error(&refused).contains("aad_file_unique"), "{}", error(&refused));
 }
+
+#[test]
+fn a_whole_file_without_row_groups_goes_where_the_output_is() {
+    let folder = Folder::new();
+    folder.put("empty.csv", "a,b\n");
+    folder.text(&["convert", "empty.csv", "-o", "empty.parquet"]);
+    assert_eq!(folder.json(&["info", "empty.parquet"])["row_groups"], json!(0));
+    let output = folder.run(&["salvage", "empty.parquet", "-o", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    assert!(output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"));
+    assert_eq!(folder.names(""), ["empty.csv", "empty.parquet"]);
+}
