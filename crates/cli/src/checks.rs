@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::args::{Args, Command, Crypt, DamageFlag, Format, Global, HiveTypes, Sample, When};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::help;
 use crate::packed;
 use crate::urls;
@@ -26,8 +27,9 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
     };
     let in_place = convert.is_some_and(|command| command.in_place)
         || matches!(&args.command, Command::Rewrite(command) if command.in_place);
-    let is_output = |file: &&String| is_same_file(Path::new(file), &output);
-    if let Some(file) = args.command.files().iter().find(is_output).filter(|_| !in_place) {
+    let is_output = |file: &String| is_same_file(Path::new(file), &output);
+    let inputs = inputs_beside(args.command.files(), &output);
+    if let Some(file) = inputs.iter().find(|file| is_output(file)).filter(|_| !in_place) {
         let is_rewrite = matches!(args.command, Command::Rewrite(_));
         let how = if convert.is_some() || is_rewrite { ", or say --in-place" } else { "" };
         return Err(Failure::Usage(format!(
@@ -39,6 +41,20 @@ pub(crate) fn check(args: &mut Args) -> Result<()> {
         args.global.format = format_of(&output)?;
     }
     Ok(())
+}
+
+/// The files of the command line that may be the output, those in folders and of globs among them.
+/// Those that cannot be found are the command's to report.
+fn inputs_beside(arguments: &[String], output: &Path) -> Vec<String> {
+    let is_object = output.to_str().is_some_and(urls::is_url);
+    let mut inputs = arguments.to_vec();
+    // A new file is no input, and a store is not asked twice for what lies elsewhere.
+    if is_object || output.is_file() {
+        let beside = arguments.iter().filter(|file| urls::is_url(file) == is_object);
+        let found = beside.filter_map(|file| files::expand(std::slice::from_ref(file)).ok());
+        inputs.extend(found.flatten().map(|file| file.path));
+    }
+    inputs
 }
 
 /// Whether a command writes rows, not a report.

@@ -16,7 +16,6 @@ mod help_where;
 mod packed;
 mod pieces;
 mod command_line;
-mod checks;
 
 // Files that are read.
 mod interrupt;
@@ -26,6 +25,7 @@ mod locations;
 mod sorting;
 mod folder_out;
 mod files;
+mod checks;
 mod keys;
 mod sniff;
 mod json;

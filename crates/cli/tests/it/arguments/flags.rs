@@ -170,6 +170,29 @@ fn an_output_that_is_an_input_is_refused() {
 }
 
 #[test]
+fn an_output_among_the_files_of_a_folder_or_glob_is_refused() {
+    let folder = Folder::new();
+    folder.put("in/a.csv", "n\n1\n");
+    folder.text(&["convert", "in/a.csv", "-o", "in/a.parquet"]);
+    for (args, out) in [
+        (&["concat", "in"][..], "in/all.parquet"),
+        (&["convert", "in"], "in/rows.parquet"),
+        (&["convert", "in/*.csv"], "in/all.csv"),
+        (&["cat", "in/*.parquet", "-f", "json"], "in/some.parquet"),
+    ] {
+        // A new file is no input.
+        folder.text(&[args, &["-o", out]].concat());
+        let before = folder.content_of(out);
+        let said = folder.refused(2, &[args, &["-o", out]].concat());
+        assert!(said.contains(&format!("the output is the input {out}")), "{said}");
+        assert_eq!(folder.content_of(out), before);
+        std::fs::remove_file(folder.path(out)).expect("removed");
+    }
+    folder.text(&["convert", "in", "-o", "beside.parquet"]);
+    folder.text(&["convert", "in", "-o", "beside.parquet"]);
+}
+
+#[test]
 fn flags_that_would_do_nothing_are_usage_errors_that_say_what_they_are_for() {
     let folder = Folder::new();
     folder.table("a.parquet", &[1, 2], &[]);
