@@ -133,7 +133,7 @@ pub use crate::write::row_group::batch_bytes;
 pub mod rows {
     pub use crate::memory::bytes_of_nulls;
     pub use crate::rows::{
-        concat, dictionary_keys, filter, interleave, nulls, take, trimmed, value_bytes,
+        concat, dictionary_keys, filter, interleave, nulls, take, text_bytes, trimmed, value_bytes,
     };
 }
 

@@ -27,6 +27,8 @@ pub(crate) use array_bytes::{MAX_ARRAY_BYTES, array_bytes, arrays_bytes};
 pub(crate) use own_elements::own_elements;
 #[cfg(feature = "engine")]
 pub use trimmed::trimmed;
+#[cfg(feature = "engine")]
+pub use value_bytes::text_bytes;
 pub use value_bytes::{dictionary_keys, value_bytes};
 pub(crate) use value_bytes::{keys_of, nulls_of};
 

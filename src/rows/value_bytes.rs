@@ -16,6 +16,24 @@ use arrow_schema::DataType;
 /// take: slots share the entries of dictionaries, runs, and the bytes of views. Neither offsets nor
 /// validity count.
 pub fn value_bytes(array: &dyn Array) -> u64 {
+    measured(array, 0)
+}
+
+/// Bytes of the JSON text of an array, roughly: those of its values, and what is around each of
+/// them, where null and the names of members take more than the values themselves.
+#[cfg(any(test, feature = "engine"))]
+pub fn text_bytes(array: &dyn Array) -> u64 {
+    // `null,`
+    measured(array, 5)
+}
+
+/// The same with `around` bytes more for each slot, at all depths, and then the names of members.
+fn measured(array: &dyn Array, around: u64) -> u64 {
+    let slots = array.len() as u64;
+    bytes_inside(array, around).saturating_add(slots.saturating_mul(around))
+}
+
+fn bytes_inside(array: &dyn Array, around: u64) -> u64 {
     use DataType as D;
     let fixed = |width: usize| array.len() as u64 * width as u64;
     match array.data_type() {
@@ -25,48 +43,53 @@ pub fn value_bytes(array: &dyn Array) -> u64 {
         D::LargeBinary => between(array.as_binary::<i64>().value_offsets()),
         D::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
         D::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
-        D::Dictionary(..) => of_dictionary(array.as_any_dictionary()),
+        D::Dictionary(..) => of_dictionary(array.as_any_dictionary(), around),
         D::RunEndEncoded(ends, _) => match ends.data_type() {
-            D::Int16 => array.as_run_opt::<Int16Type>().map_or(0, of_runs),
-            D::Int32 => array.as_run_opt::<Int32Type>().map_or(0, of_runs),
-            _ => array.as_run_opt::<Int64Type>().map_or(0, of_runs),
+            D::Int16 => array.as_run_opt::<Int16Type>().map_or(0, |runs| of_runs(runs, around)),
+            D::Int32 => array.as_run_opt::<Int32Type>().map_or(0, |runs| of_runs(runs, around)),
+            _ => array.as_run_opt::<Int64Type>().map_or(0, |runs| of_runs(runs, around)),
         },
-        D::Struct(_) => total(array.as_struct().columns().iter().map(value_bytes_of)),
+        D::Struct(fields) => {
+            let columns = array.as_struct().columns().iter();
+            let names = fields.iter().map(|field| field.name().len() as u64 + AROUND_NAME);
+            let names = if around > 0 { total(names) } else { 0 };
+            let inside = total(columns.map(|column| measured(column, around)));
+            inside.saturating_add(names.saturating_mul(array.len() as u64))
+        }
         D::List(_) => {
             let lists = array.as_list::<i32>();
-            of_spans(lists.values(), span(lists.value_offsets()).into_iter())
+            of_spans(lists.values(), span(lists.value_offsets()).into_iter(), around)
         }
         D::LargeList(_) => {
             let lists = array.as_list::<i64>();
-            of_spans(lists.values(), span(lists.value_offsets()).into_iter())
+            of_spans(lists.values(), span(lists.value_offsets()).into_iter(), around)
         }
         D::Map(..) => {
             let maps = array.as_map();
             let entries: ArrayRef = Arc::new(maps.entries().clone());
-            of_spans(&entries, span(maps.value_offsets()).into_iter())
+            of_spans(&entries, span(maps.value_offsets()).into_iter(), around)
         }
         D::ListView(_) => {
             let lists = array.as_list_view::<i32>();
             let spans = lists.offsets().iter().zip(lists.sizes());
-            of_spans(lists.values(), spans.map(|(at, len)| (at.as_usize(), len.as_usize())))
+            of_spans(lists.values(), spans.map(|(at, len)| (at.as_usize(), len.as_usize())), around)
         }
         D::LargeListView(_) => {
             let lists = array.as_list_view::<i64>();
             let spans = lists.offsets().iter().zip(lists.sizes());
-            of_spans(lists.values(), spans.map(|(at, len)| (at.as_usize(), len.as_usize())))
+            of_spans(lists.values(), spans.map(|(at, len)| (at.as_usize(), len.as_usize())), around)
         }
-        D::FixedSizeList(..) => value_bytes(array.as_fixed_size_list().values()),
+        D::FixedSizeList(..) => measured(array.as_fixed_size_list().values(), around),
         D::FixedSizeBinary(size) => fixed(size.as_usize()),
         D::Boolean => fixed(1).div_ceil(8),
         D::Null => 0,
-        D::Union(..) => of_union(array.as_union()),
+        D::Union(..) => of_union(array.as_union(), around),
         other => fixed(other.primitive_width().unwrap_or(0)),
     }
 }
 
-fn value_bytes_of(array: &ArrayRef) -> u64 {
-    value_bytes(array)
-}
+/// The quotes and the colon of a name.
+const AROUND_NAME: u64 = 3;
 
 fn total(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
@@ -82,35 +105,35 @@ fn between<O: OffsetSizeTrait>(offsets: &[O]) -> u64 {
     span(offsets).map_or(0, |(_, len)| len as u64)
 }
 
-fn of_spans(values: &ArrayRef, spans: impl Iterator<Item = (usize, usize)>) -> u64 {
-    total(spans.map(|(first, len)| value_bytes(&values.slice(first, len))))
+fn of_spans(values: &ArrayRef, spans: impl Iterator<Item = (usize, usize)>, around: u64) -> u64 {
+    total(spans.map(|(first, len)| measured(&values.slice(first, len), around)))
 }
 
 /// Runs have one value for all of their slots.
-fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>) -> u64 {
+fn of_runs<R: RunEndIndexType>(runs: &RunArray<R>, around: u64) -> u64 {
     let (values, mut start) = (runs.values_slice(), 0);
     let ends = runs.run_ends().sliced_values().enumerate();
     total(ends.map(|(run, end)| {
         let slots = end.as_usize() - std::mem::replace(&mut start, end.as_usize());
-        value_bytes(&values.slice(run, 1)).saturating_mul(slots as u64)
+        measured(&values.slice(run, 1), around).saturating_mul(slots as u64)
     }))
 }
 
-fn of_union(union: &UnionArray) -> u64 {
+fn of_union(union: &UnionArray, around: u64) -> u64 {
     let slot = |i: usize| {
         let values = union.child(union.type_id(i));
-        value_bytes(&values.slice(union.value_offset(i), 1))
+        measured(&values.slice(union.value_offset(i), 1), around)
     };
     match (union.offsets(), union.data_type()) {
         // A sparse union has a slot in each of its arrays.
         (None, DataType::Union(fields, _)) => {
-            total(fields.iter().map(|(id, _)| value_bytes(union.child(id))))
+            total(fields.iter().map(|(id, _)| measured(union.child(id), around)))
         }
         _ => total((0..union.len()).map(slot)),
     }
 }
 
-fn of_dictionary(dictionary: &dyn AnyDictionaryArray) -> u64 {
+fn of_dictionary(dictionary: &dyn AnyDictionaryArray, around: u64) -> u64 {
     let values = dictionary.values();
     match values.data_type() {
         DataType::Utf8 => of_strings(dictionary, values.as_string::<i32>().value_offsets()),
@@ -118,7 +141,7 @@ fn of_dictionary(dictionary: &dyn AnyDictionaryArray) -> u64 {
         DataType::LargeUtf8 => of_strings(dictionary, values.as_string::<i64>().value_offsets()),
         DataType::LargeBinary => of_strings(dictionary, values.as_binary::<i64>().value_offsets()),
         _ => of_keys(dictionary, |key| match key < values.len() {
-            true => value_bytes(&values.slice(key, 1)),
+            true => measured(&values.slice(key, 1), around),
             false => 0,
         }),
     }
@@ -178,7 +201,10 @@ pub(crate) fn nulls_of(dictionary: &dyn AnyDictionaryArray) -> Option<NullBuffer
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{ListBuilder, StringViewBuilder, UnionBuilder};
-    use arrow_array::{BooleanArray, DictionaryArray, Int32Array, StringArray, StructArray};
+    use arrow_array::{
+        BooleanArray, DictionaryArray, Int32Array, ListArray, StringArray, StructArray,
+    };
+    use arrow_buffer::OffsetBuffer;
     use arrow_schema::Field;
 
     use super::*;
@@ -217,6 +243,15 @@ mod tests {
         }
         let lists = lists.finish();
         assert_eq!((value_bytes(&lists), value_bytes(&lists.slice(1, 2))), (20, 8));
+        // In lists, what is around a value counts more than it.
+        let nulls: ArrayRef = Arc::new(arrow_array::NullArray::new(1000));
+        let members = vec![field(&nulls)];
+        let group: ArrayRef = Arc::new(StructArray::new(members.into(), vec![nulls], None));
+        let item = Arc::new(Field::new_list_field(group.data_type().clone(), true));
+        let lengths = OffsetBuffer::from_lengths([1, 999]);
+        let lists = ListArray::new(item, lengths, group, None);
+        assert_eq!((value_bytes(&lists), text_bytes(&lists)), (0, 2 * 5 + 1000 * (5 + 4 + 5)));
+        assert_eq!(text_bytes(&lists.slice(0, 1)), 5 + 5 + 4 + 5);
         let mut dense = UnionBuilder::with_capacity_dense(3);
         dense.append::<Int32Type>("a", 1).unwrap();
         dense.append::<Int64Type>("b", 2).unwrap();

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use marquetry::Error;
-use marquetry::engine::rows::{trimmed, value_bytes};
+use marquetry::engine::rows::{text_bytes, trimmed, value_bytes};
 
 use crate::args::Global;
 use crate::failure::{Failure, Result};
@@ -23,7 +23,26 @@ pub(crate) fn pieces(
     more: u64,
     max_row_bytes: u64,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
-    let (ranges, batch) = (ranges(batch, more, max_row_bytes)?, batch.clone());
+    divided(batch, ranges(batch, more, max_row_bytes, value_bytes)?)
+}
+
+/// The same for rows that become text: null and the names of members count, too.
+///
+/// # Errors
+/// As `pieces`.
+pub(crate) fn pieces_of_text(
+    batch: &RecordBatch,
+    more: u64,
+    max_row_bytes: u64,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    divided(batch, ranges(batch, more, max_row_bytes, text_bytes)?)
+}
+
+fn divided(
+    batch: &RecordBatch,
+    ranges: Vec<Range<usize>>,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    let batch = batch.clone();
     Ok(ranges.into_iter().map(move |rows| {
         let piece = batch.slice(rows.start, rows.len());
         let columns = piece.columns().iter().map(trimmed).collect::<Result<_, _>>()?;
@@ -37,17 +56,22 @@ pub(crate) fn max_row_bytes(global: &Global) -> u64 {
     global.mem.unwrap_or(ROW_BYTES)
 }
 
-fn ranges(batch: &RecordBatch, more: u64, max_row_bytes: u64) -> Result<Vec<Range<usize>>> {
+fn ranges(
+    batch: &RecordBatch,
+    more: u64,
+    max_row_bytes: u64,
+    bytes_of: fn(&dyn Array) -> u64,
+) -> Result<Vec<Range<usize>>> {
     let mut left: Vec<Range<usize>> = std::iter::once(0..batch.num_rows()).collect();
     let mut pieces = Vec::new();
     while let Some(rows) = left.pop() {
         let columns = batch.columns().iter();
-        let bytes = columns.map(|column| value_bytes(&column.slice(rows.start, rows.len())));
+        let bytes = columns.map(|column| bytes_of(&column.slice(rows.start, rows.len())));
         let bytes = bytes.fold(more.saturating_mul(rows.len() as u64), u64::saturating_add);
         if bytes <= PIECE_BYTES || rows.len() <= 1 {
             if bytes > max_row_bytes {
                 let text = format!(
-                    "a row has values of {bytes} bytes, and at most {max_row_bytes} are held; raise \
+                    "a row takes {bytes} bytes, and at most {max_row_bytes} are held; raise \
                      --mem to read on"
                 );
                 return Err(Failure::File(Error::unsupported("rows of such a size", text)));
@@ -81,12 +105,16 @@ mod tests {
     fn rows_that_share_long_values_are_a_few_at_a_time() {
         let of = |column: ArrayRef| {
             let batch = RecordBatch::try_from_iter([("c", column)]).expect("a batch");
-            ranges(&batch, 0, ROW_BYTES).expect("rows that are not too long")
+            ranges(&batch, 0, ROW_BYTES, value_bytes).expect("rows that are not too long")
         };
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
         assert_eq!(of(numbers.clone()).len(), 1);
         let batch = RecordBatch::try_from_iter([("c", numbers)]).expect("a batch");
-        assert_eq!(ranges(&batch, 30, ROW_BYTES).expect("short rows").len(), 2, "they take 3.8 MB");
+        assert_eq!(
+            ranges(&batch, 30, ROW_BYTES, value_bytes).expect("short rows").len(),
+            2,
+            "they take 3.8 MB"
+        );
         let mut views = StringViewBuilder::new();
         let block = views.append_block(vec![b'x'; 1 << 20].into());
         (0..9).for_each(|_| views.try_append_view(block, 0, 1 << 20).expect("a view"));
@@ -112,8 +140,12 @@ mod tests {
         let lists = ListArray::new(Arc::new(item), lengths, Arc::new(views), None);
         let batch = RecordBatch::try_from_iter([("l", Arc::new(lists) as ArrayRef)]);
         let batch = batch.expect("a batch");
-        assert_eq!(ranges(&batch, 0, 5 << 20).expect("rows within the limit").len(), 2);
-        let refused = ranges(&batch, 0, (5 << 20) - 1).expect_err("a row beyond the limit");
+        assert_eq!(
+            ranges(&batch, 0, 5 << 20, value_bytes).expect("rows within the limit").len(),
+            2
+        );
+        let refused =
+            ranges(&batch, 0, (5 << 20) - 1, value_bytes).expect_err("a row beyond the limit");
         assert_eq!(refused.code(), 3);
     }
 }

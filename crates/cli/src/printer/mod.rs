@@ -20,7 +20,7 @@ use crate::cells::{Forms, ValuesOf};
 use crate::escape;
 use crate::failure::{Failure, Result};
 use crate::output::Sink;
-use crate::pieces::{max_row_bytes, pieces};
+use crate::pieces::{max_row_bytes, pieces_of_text};
 use crate::table::{Align, Cell, NULL, Style, Table, TableColumn};
 
 /// Prints rows in one of the forms.
@@ -165,7 +165,7 @@ impl Printer {
         match self.format {
             Format::Table | Format::Md => {
                 let mut rows = self.rows;
-                for piece in pieces(batch, 0, self.max_row_bytes)? {
+                for piece in pieces_of_text(batch, 0, self.max_row_bytes)? {
                     let piece = piece?;
                     self.table_rows(&piece, &schema, rows)?;
                     rows += piece.num_rows() as u64;
@@ -173,9 +173,9 @@ impl Printer {
             }
             Format::Csv | Format::Json | Format::Jsonl | Format::Sarif => {
                 let names = schema.fields().iter().map(|field| field.name().len() as u64);
-                let around: u64 = names.map(|name| name + NULL_TEXT).sum();
+                let around: u64 = names.map(|name| name + AROUND_NAME).sum();
                 let (lines, mut rows) = (self.lines(schema), self.rows);
-                for piece in pieces(batch, around, self.max_row_bytes)? {
+                for piece in pieces_of_text(batch, around, self.max_row_bytes)? {
                     let piece = piece?;
                     let of_piece = piece.num_rows() as u64;
                     self.piece(&lines, piece, rows)?;
@@ -291,8 +291,8 @@ fn formatters(format: Format, out: &Sink, global: &Global) -> Option<Formatters>
     (is_text && !out.terminal && threads > 1).then(|| Formatters::new(threads))
 }
 
-/// Bytes of a null in JSON, with what is around it and its name.
-const NULL_TEXT: u64 = 8;
+/// The quotes and the colon of a name in JSON.
+const AROUND_NAME: u64 = 3;
 
 /// More would wait for the output.
 const MAX_FORMATTERS: usize = 4;

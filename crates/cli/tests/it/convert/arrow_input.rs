@@ -4,9 +4,11 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, ListArray, NullArray, RecordBatch};
+use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_ipc::{root_as_footer, root_as_message};
+use arrow_schema::{DataType, Field};
 
 use crate::support::folder::{Folder, error, fed};
 
@@ -162,4 +164,41 @@ fn streams_may_end_without_a_mark_and_have_no_rows() {
     writer.write(&none).expect("rows");
     writer.write(&none).expect("rows");
     assert_eq!(lines(&bytes), 14);
+}
+
+/// Makes an Arrow file of one batch.
+fn put_batch(folder: &Folder, name: &str, columns: Vec<(&str, ArrayRef)>) {
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+    let mut file = Vec::new();
+    let mut writer = FileWriter::try_new(&mut file, &batch.schema()).expect("a file");
+    writer.write(&batch).expect("rows");
+    writer.finish().expect("an end");
+    folder.put(name, file);
+}
+
+#[test]
+fn a_row_whose_text_would_take_more_than_there_is_is_refused() {
+    let folder = Folder::new();
+    let long = i32::MAX as usize;
+    let item = Arc::new(Field::new_list_field(DataType::Null, true));
+    let nulls = ListArray::new(
+        item,
+        OffsetBuffer::from_lengths([long]),
+        Arc::new(NullArray::new(long)),
+        None,
+    );
+    put_batch(&folder, "nulls.arrow", vec![("l", Arc::new(nulls))]);
+    let item = Arc::new(Field::new_list_field(DataType::Boolean, true));
+    let bits: ArrayRef = Arc::new(BooleanArray::from(vec![false; 4_000_000]));
+    let bits = ListArray::new(item, OffsetBuffer::from_lengths([4_000_000]), bits, None);
+    folder.columns("bits.parquet", vec![("l", Arc::new(bits))]);
+    for form in ["jsonl", "json", "csv"] {
+        let said = folder.refused(3, &["convert", "nulls.arrow", "--to", form]);
+        assert!(said.contains("a row takes") && said.contains("--mem"), "{said}");
+        let args = ["convert", "bits.parquet", "--to", form, "--mem"];
+        let said = folder.refused(3, &[&args[..], &["8MiB"]].concat());
+        assert!(said.contains("a row takes"), "{said}");
+        folder.text(&[&args[..], &["64MiB"]].concat());
+    }
 }
