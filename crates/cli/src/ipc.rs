@@ -60,8 +60,23 @@ pub(crate) fn open(
         has_ended = !matches!(batch, Some(Ok(_)));
         batch.map(|batch| batch.map_err(|e| invalid(&name, e)))
     });
-    Ok((schema, Box::new(batches)))
+    Ok((schema, Box::new(batches.flat_map(slices))))
 }
+
+/// The rows of a batch, a few at a time: a column of nulls may state any number of rows, and what
+/// is made of them takes memory.
+fn slices(batch: Result<RecordBatch>) -> Batches {
+    let batch = match batch {
+        Ok(batch) if batch.num_rows() > MAX_ROWS => batch,
+        other => return Box::new(std::iter::once(other)),
+    };
+    let rows = batch.num_rows();
+    let starts = (0..rows).step_by(MAX_ROWS);
+    Box::new(starts.map(move |start| Ok(batch.slice(start, MAX_ROWS.min(rows - start)))))
+}
+
+/// Rows of a batch that is handed on, at most.
+const MAX_ROWS: usize = 1 << 16;
 
 trait ReadSeek: Read + Seek {}
 

@@ -382,11 +382,6 @@ fn narrow(
     global: &Global,
 ) -> Result<Source> {
     let mut schema = schema.clone();
-    if let Some(partitions) = partitions {
-        let completed = Completed::of_schema(&schema, &partitions)?;
-        schema = completed.schema.clone();
-        batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
-    }
     if !rows.row_group.is_empty() {
         return Err(Failure::Usage(format!("{name}: --row-group is for Parquet")));
     }
@@ -403,6 +398,12 @@ fn narrow(
             }
             error => Some(error),
         }));
+    }
+    // Only of the rows that are wanted.
+    if let Some(partitions) = partitions {
+        let completed = Completed::of_schema(&schema, &partitions)?;
+        schema = completed.schema.clone();
+        batches = Box::new(batches.map(move |batch| completed.complete(&batch?)));
     }
     if let Some(filter) = &global.filter {
         let bound = Predicate::parse(filter)?.bind_to(&schema).map_err(|e| e.at_file(&*name))?;

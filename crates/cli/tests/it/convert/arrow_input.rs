@@ -202,3 +202,17 @@ fn a_row_whose_text_would_take_more_than_there_is_is_refused() {
         folder.text(&[&args[..], &["64MiB"]].concat());
     }
 }
+
+#[test]
+fn rows_that_take_no_bytes_are_read_a_few_at_a_time() {
+    let folder = Folder::new();
+    let nulls = || -> Vec<(&str, ArrayRef)> { vec![("n", Arc::new(NullArray::new(1 << 40)))] };
+    put_batch(&folder, "in/k=1/a.arrow", nulls());
+    put_batch(&folder, "in/b.arrow", nulls());
+    let files = ["convert", "in/k=1/a.arrow", "in/b.arrow", "--to", "jsonl", "--rows"];
+    let line = |k: &str| format!("{{\"n\":null,\"k\":{k}}}\n").repeat(2);
+    let few = folder.text(&[&files[..], &["5:7"]].concat());
+    assert_eq!(few, [line("1"), line("null")].concat());
+    let few = folder.text(&[&files[..], &["70000:70002", "--where", "k = 1"]].concat());
+    assert_eq!(few, line("1"));
+}
