@@ -155,16 +155,24 @@ fn sum(mut numbers: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 /// The format: that of --to, else by the extension of the output.
 fn target(command: &Convert, global: &Global) -> Result<TargetForm> {
+    let path = global.output.as_deref().filter(|path| *path != Path::new("-"));
+    let (packing, _) = Packing::of_name(path.and_then(Path::to_str).unwrap_or_default());
+    if let (Some(TargetForm::Arrow), Some(_), Some(path)) = (command.to, packing, path) {
+        return Err(Failure::Usage(format!(
+            "{}: a reader seeks in a file of this form, which is not compressed as a whole; --to \
+             arrows writes a stream, which may be",
+            path.display()
+        )));
+    }
     if let Some(target) = command.to {
         return Ok(target);
     }
-    let Some(path) = global.output.as_deref().filter(|path| *path != Path::new("-")) else {
+    let Some(path) = path else {
         return Err(Failure::Usage("say the form with --to, or a file with -o".to_owned()));
     };
     if command.folder.given().is_some() {
         return Ok(TargetForm::Parquet);
     }
-    let (packing, _) = Packing::of_name(path.to_str().unwrap_or_default());
     match (packed::ending(path).as_deref(), packing) {
         (Some("csv" | "tsv"), _) => Ok(TargetForm::Csv),
         (Some("json"), _) => Ok(TargetForm::Json),

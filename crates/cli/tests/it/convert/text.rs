@@ -655,3 +655,15 @@ fn quotes_without_end_are_refused() {
     let text = folder.text(&["convert", "a.csv", "--to", "jsonl"]);
     assert_eq!(text, "{\"a\":1,\"b\":\"x\\n2\"}\n");
 }
+
+#[test]
+fn an_arrow_file_is_not_compressed_as_a_whole() {
+    let folder = Folder::new();
+    folder.put("a.csv", "n\n1\n");
+    for out in ["a.arrow.gz", "a.arrow.zst", "a.gz"] {
+        let said = folder.refused(2, &["convert", "a.csv", "--to", "arrow", "-o", out]);
+        assert!(said.contains("arrows"), "{said}");
+        folder.text(&["convert", "a.csv", "--to", "arrows", "-o", out]);
+        assert_eq!(folder.text(&["convert", out, "--from", "arrows", "--to", "csv"]), "n\n1\n");
+    }
+}
