@@ -5,9 +5,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{RecordBatch, UInt64Array};
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, UInt64Array};
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, SortOptions};
+use half::f16;
 use marquetry::rewrite::{RowSorter, SortedRows};
 use marquetry::{Batches, SortColumn};
 
@@ -107,7 +109,7 @@ impl FileRows {
         let mut at = 0u64;
         while let Some(batch) = batches.next_batch()? {
             let rows = batch.num_rows() as u64;
-            let mut columns = batch.columns().to_vec();
+            let mut columns = with_one_nan(batch, &key)?.columns().to_vec();
             columns.push(Arc::new(UInt64Array::from_iter_values(at..at + rows)));
             at += rows;
             sorter.push(&RecordBatch::try_new(numbered.clone(), columns)?)?;
@@ -119,7 +121,10 @@ impl FileRows {
     /// The next batch, and the numbers of its rows where they are sorted.
     fn next_batch(&mut self) -> Result<Option<(RecordBatch, Option<UInt64Array>)>> {
         match &mut self.source {
-            RowSource::File(batches) => Ok(batches.next_batch()?.map(|batch| (batch, None))),
+            RowSource::File(batches) => {
+                let Some(batch) = batches.next_batch()? else { return Ok(None) };
+                Ok(Some((with_one_nan(batch, &self.key)?, None)))
+            }
             RowSource::Sorted { rows, schema } => {
                 let Some(batch) = rows.next().transpose()? else { return Ok(None) };
                 let mut columns = batch.columns().to_vec();
@@ -169,6 +174,38 @@ impl FileRows {
         let batch = self.batch.as_ref()?;
         Some(RowRun { rows: self, batch, from: self.at, len })
     }
+}
+
+/// The batch with the same bits in all NaN of the key: each is equal to the others, and stands in
+/// the same place of the order.
+fn with_one_nan(batch: RecordBatch, key: &[usize]) -> Result<RecordBatch> {
+    let is_float = |place: &usize| {
+        batch.columns().get(*place).is_some_and(|column| column.data_type().is_floating())
+    };
+    if !key.iter().any(is_float) {
+        return Ok(batch);
+    }
+    let mut columns = batch.columns().to_vec();
+    for place in key {
+        let Some(column) = columns.get_mut(*place) else { continue };
+        *column = match column.data_type() {
+            DataType::Float16 => one_nan::<Float16Type>(column, f16::is_nan, f16::NAN),
+            DataType::Float32 => one_nan::<Float32Type>(column, f32::is_nan, f32::NAN),
+            DataType::Float64 => one_nan::<Float64Type>(column, f64::is_nan, f64::NAN),
+            _ => continue,
+        };
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}
+
+fn one_nan<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    is_nan: fn(T::Native) -> bool,
+    nan: T::Native,
+) -> ArrayRef {
+    let one = |value| if is_nan(value) { nan } else { value };
+    let unified: PrimitiveArray<T> = column.as_primitive::<T>().unary(one);
+    Arc::new(unified)
 }
 
 /// The order of keys: ascending, nulls first.

@@ -87,6 +87,31 @@ fn nan_is_equal_to_nan_and_negative_zero_is_not_zero() {
 }
 
 #[test]
+fn keys_that_are_nan_are_the_same_key_whatever_their_bits() {
+    let folder = Folder::new();
+    let nan = [0x7FF8_0000_0000_0000, 0xFFF8_0000_0000_0001, 0x7FF8_0000_0000_0123];
+    let nan = nan.map(f64::from_bits);
+    let floats = |floats: &[f64]| -> ArrayRef { Arc::new(Float64Array::from(floats.to_vec())) };
+    let columns =
+        |keys: &[f64], n: &[i64]| vec![("k", floats(keys)), ("n", numbers(n.iter().copied()))];
+    folder.columns("a.parquet", columns(&[1.0, 2.0, nan[0]], &[1, 2, 3]));
+    folder.columns("b.parquet", columns(&[1.0, 2.0, nan[1]], &[1, 2, 3]));
+    folder.columns("c.parquet", columns(&[nan[2], 2.0, 1.0], &[3, 2, 1]));
+    folder.columns("d.parquet", columns(&[nan[1], 2.0, 1.0], &[4, 2, 1]));
+    for (a, b, code) in [
+        ("a.parquet", "b.parquet", 0),
+        ("b.parquet", "a.parquet", 0),
+        ("a.parquet", "c.parquet", 0),
+        ("c.parquet", "b.parquet", 0),
+        ("c.parquet", "d.parquet", 4),
+    ] {
+        let (report, found) = diff(&folder, &[a, b, "--key", "k", "-q"]);
+        assert_eq!(found, Some(code), "{report}");
+        assert_eq!(report["data"]["rows_only_in_a"], json!(0), "{report}");
+    }
+}
+
+#[test]
 fn another_type_is_a_difference_of_the_schemas() {
     let folder = Folder::new();
     folder.columns("a.parquet", vec![("n", numbers(0..3)), ("m", numbers(0..3))]);
