@@ -14,6 +14,7 @@ use marquetry::{Error, Export, ExportedFile, WriteOptions};
 
 use crate::args::{Convert, FolderFlags, Format, Global, TargetForm};
 use crate::checks;
+use crate::crypt;
 use crate::damage::Losses;
 use crate::escape::escape;
 use crate::failure::{Failure, Result, after_printing};
@@ -42,6 +43,10 @@ pub(crate) fn run(command: &Convert, global: &Global) -> Result<()> {
     let Some(first) = sources.first() else {
         return Err(Failure::Usage("no file to convert".to_owned()));
     };
+    let is_encrypted = sources.iter().any(|source| source.is_encrypted);
+    if target == TargetForm::Parquet && is_encrypted && command.encrypt.given().is_none() {
+        crypt::footer::note_plain(global);
+    }
     let schema = match command.write.geo.is_none() && command.geo_covering.is_none() {
         true => geo_out::with_mended_key(&first.schema, &sources, global),
         false => first.schema.clone(),

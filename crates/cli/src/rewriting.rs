@@ -251,12 +251,7 @@ fn note_plain(is_encrypted: bool, flags: &Copying, in_place: bool, global: &Glob
                 .to_owned(),
         ));
     }
-    if !global.quiet {
-        eprintln!(
-            "marq: note: the input is encrypted, and the output is not (--encrypt-footer-key \
-             encrypts it)"
-        );
-    }
+    crypt::footer::note_plain(global);
     Ok(())
 }
 

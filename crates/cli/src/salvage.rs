@@ -56,10 +56,7 @@ fn write(found: &Salvaged, command: &SalvageFile, global: &Global, sink: impl Si
         Some(encryption) => found.rewrite()?.encryption(encryption).run(sink)?,
         None => {
             if !global.quiet && crypt::footer::is_encrypted(&found.reader()?) {
-                eprintln!(
-                    "marq: note: the input is encrypted, and the output is not \
-                     (--encrypt-footer-key encrypts it)"
-                );
+                crypt::footer::note_plain(global);
             }
             found.write(sink)?
         }

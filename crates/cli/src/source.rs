@@ -22,7 +22,7 @@ use crate::hive::{Completed, Partitions};
 use crate::pieces::Batches;
 use crate::progress::Read;
 use crate::variants::{LinesAsVariant, Part};
-use crate::{input, ipc, text};
+use crate::{crypt, input, ipc, text};
 
 /// A file whose rows can be read.
 pub(crate) struct Source {
@@ -32,6 +32,8 @@ pub(crate) struct Source {
     pub(crate) rows: Option<u64>,
     /// Bytes to read, if they are known.
     pub(crate) bytes: Option<u64>,
+    /// Whether something in the file is encrypted.
+    pub(crate) is_encrypted: bool,
     batches: Batches,
 }
 
@@ -311,6 +313,7 @@ fn parquet(
         Some(reader) => reader,
         None => file.reader(global)?,
     };
+    let is_encrypted = crypt::footer::is_encrypted(&reader);
     let opened = input::narrow(reader, &input, rows, global)?;
     let schema = opened.schema()?;
     // With a filter, the number of rows is known only at the end.
@@ -335,7 +338,7 @@ fn parquet(
         next.map_err(Failure::from).transpose()
     });
     let batches = Box::new(batches.flat_map(move |batch| in_pieces(batch, |b| opened.complete(b))));
-    Ok(Source { name, schema, rows: count, bytes: None, batches })
+    Ok(Source { name, schema, rows: count, bytes: None, is_encrypted, batches })
 }
 
 /// The batches that `divide` makes of one, or the error.
@@ -429,5 +432,5 @@ fn narrow(
         let divide = move |batch| in_pieces(batch, |batch| part.extract(&batch));
         batches = Box::new(batches.flat_map(divide));
     }
-    Ok(Source { name, schema, rows: None, bytes, batches })
+    Ok(Source { name, schema, rows: None, bytes, is_encrypted: false, batches })
 }

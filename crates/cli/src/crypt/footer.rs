@@ -7,6 +7,7 @@ use marquetry::io::Source;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::args::Global;
 use crate::cells::hex;
 use crate::failure::Result;
 
@@ -14,6 +15,16 @@ use crate::failure::Result;
 pub(crate) fn is_encrypted(reader: &Reader) -> bool {
     let footer = reader.metadata();
     footer.is_encrypted() || footer.index().head().encryption_algorithm.is_some()
+}
+
+/// Says that an encrypted input becomes an output that is not encrypted.
+pub(crate) fn note_plain(global: &Global) {
+    if !global.quiet {
+        eprintln!(
+            "marq: note: the input is encrypted, and the output is not (--encrypt-footer-key \
+             encrypts it)"
+        );
+    }
 }
 
 /// The metadata before an encrypted footer; `None` if the footer is not encrypted, or is none.

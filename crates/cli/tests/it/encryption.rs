@@ -601,3 +601,23 @@ fn pages_that_are_not_authenticated_are_said_to_be_so_once() {
     let quiet = folder.run(&format!("cat a.parquet b.parquet -q --footer-key {FOOTER}"));
     assert_eq!(error(&quiet), "");
 }
+
+#[test]
+fn a_copy_in_plain_text_of_an_encrypted_file_is_noted() {
+    let folder = Folder::new();
+    folder.trips(PageVersion::V2);
+    folder.encrypt("e.parquet", &Encryption::new(key(FOOTER)));
+    for (flags, is_noted) in [
+        ("-o a.parquet".to_owned(), true),
+        ("-o a.parquet -q".to_owned(), false),
+        ("-o parts --partition-by vendor".to_owned(), true),
+        (format!("-o a.parquet --encrypt-footer-key {OTHER}"), false),
+    ] {
+        let output = folder.run(&format!("convert e.parquet --footer-key {FOOTER} {flags}"));
+        assert!(output.status.success(), "{}", error(&output));
+        let said = error(&output);
+        assert_eq!(said.contains("the output is not (--encrypt-footer-key"), is_noted, "{said}");
+    }
+    let output = folder.run("convert plain.parquet -o a.parquet");
+    assert!(!error(&output).contains("encrypt"), "{}", error(&output));
+}
