@@ -107,7 +107,7 @@ impl Content {
             let mut magic = Vec::new();
             file.take(6).read_to_end(&mut magic).map(|_| magic)
         })?;
-        magic.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
+        magic.map_err(|e| unreadable(&self.name, e))
     }
 
     fn recognised(&mut self) -> Result<SourceForm> {
@@ -130,7 +130,7 @@ impl Content {
             None => Ok(look(file)),
             Some(packing) => Ok(look(&mut packing.reader(Box::new(file))?)),
         });
-        seen.map_err(|e| Error::io("reading", e).at_file(self.name.as_str()).into())
+        seen.map_err(|e| unreadable(&self.name, e))
     }
 
     /// A reader of the file, which is left empty.
@@ -156,8 +156,7 @@ impl Content {
             ContentKind::Stream(inner) => Box::new(Counted { inner, read }),
         };
         let Some(packing) = self.packing else { return Ok(file) };
-        let failed = |e| Error::io("reading", e).at_file(self.name.as_str());
-        Ok(packing.reader(file).map_err(failed)?)
+        packing.reader(file).map_err(|e| unreadable(&self.name, e))
     }
 }
 
@@ -261,15 +260,20 @@ impl<R: Seek> Seek for Counted<R> {
 /// An error in the content of a file that Arrow or another library reads.
 pub(crate) fn invalid(name: &str, error: ArrowError) -> Failure {
     match error {
-        ArrowError::IoError(_, error) if !is_content(error.kind()) => {
-            Error::io("reading", error).at_file(name).into()
-        }
-        ArrowError::IoError(_, error) => Failure::content(name, None, error),
+        ArrowError::IoError(_, error) => unreadable(name, error),
         // The library's own, which says what it is.
         ArrowError::ExternalError(error) if error.is::<Error>() => {
             Error::from(ArrowError::ExternalError(error)).at_file(name).into()
         }
         error => Failure::content(name, None, error),
+    }
+}
+
+/// A failure to read, or an error in the content that a decoder found.
+fn unreadable(name: &str, error: io::Error) -> Failure {
+    match is_content(error.kind()) {
+        true => Failure::content(name, None, error),
+        false => Error::io("reading", error).at_file(name).into(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reads and writes compressed text: `.gz` and `.zst`.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 /// How a file is compressed as a whole.
@@ -41,9 +41,43 @@ impl Packing {
     /// If memory for the decoder is refused.
     pub(crate) fn reader<'a>(self, file: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
-            Self::Gzip => Box::new(MultiGzDecoder::new(file)),
+            Self::Gzip => {
+                let file = BufReader::with_capacity(1 << 15, file);
+                Box::new(GzipMembers { member: Some(GzDecoder::new(file)) })
+            }
             Self::Zstd => Box::new(zstd::Decoder::new(file)?),
         })
+    }
+}
+
+/// The contents of all members of a gzip file. Zeros after the last one are padding, as the command
+/// gzip has it.
+struct GzipMembers<R> {
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let n = member.read(out)?;
+            if n > 0 || out.is_empty() || !has_more(member.get_mut())? {
+                return Ok(n);
+            }
+            self.member = self.member.take().map(|before| GzDecoder::new(before.into_inner()));
+        }
+        Ok(0)
+    }
+}
+
+/// Whether anything but zeros comes, which are passed over.
+fn has_more(file: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = file.fill_buf()?;
+        let (len, zeros) = (bytes.len(), bytes.iter().take_while(|byte| **byte == 0).count());
+        file.consume(zeros);
+        if len == 0 || zeros < len {
+            return Ok(len > 0);
+        }
     }
 }
 

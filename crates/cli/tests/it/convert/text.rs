@@ -656,6 +656,42 @@ fn quotes_without_end_are_refused() {
     assert_eq!(text, "{\"a\":1,\"b\":\"x\\n2\"}\n");
 }
 
+/// The bytes of a gzip file.
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, content).expect("memory");
+    packed.finish().expect("memory")
+}
+
+#[test]
+fn padding_of_gzip_is_passed_over_and_damage_is_an_error_of_the_content() {
+    let folder = Folder::new();
+    let (begin, end) = (gzip(b"n\n1\n"), gzip(b"2\n"));
+    let whole = [begin.clone(), end].concat();
+    let rows = |bytes: &[u8]| {
+        folder.put("a.csv.gz", bytes);
+        folder.text(&["convert", "a.csv.gz", "--to", "csv"])
+    };
+    assert_eq!(rows(&whole), "n\n1\n2\n");
+    for zeros in [1, 512, 100_000] {
+        assert_eq!(rows(&[&whole[..], &vec![0; zeros]].concat()), "n\n1\n2\n", "{zeros}");
+    }
+    let mut wrong_sum = begin.clone();
+    wrong_sum[begin.len() - 6] ^= 1;
+    for damaged in [
+        [&begin[..], b"behind"].concat(),
+        [&begin[..], &[0; 100], b"behind"].concat(),
+        begin[..begin.len() - 3].to_vec(),
+        begin[..5].to_vec(),
+        b"\x1f\x8b".to_vec(),
+        wrong_sum,
+    ] {
+        folder.put("a.csv.gz", &damaged);
+        let said = folder.refused(3, &["convert", "a.csv.gz", "--to", "csv"]);
+        assert!(said.contains("a.csv.gz: "), "{said}");
+    }
+}
+
 #[test]
 fn an_arrow_file_is_not_compressed_as_a_whole() {
     let folder = Folder::new();
