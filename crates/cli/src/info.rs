@@ -357,12 +357,16 @@ fn gave_up(meta: &ColumnMetaData) -> bool {
 
 /// The columns that a row group claims to be sorted by.
 pub(crate) fn sorted_by(reader: &Reader, columns: Option<&[SortingColumn]>) -> Vec<String> {
-    let schema = reader.metadata().schema();
     let one = |sorting: &SortingColumn| {
-        let leaf = usize::try_from(sorting.column_idx).ok();
-        let node = leaf.and_then(|leaf| schema.leaf_node(leaf).ok());
-        let name = node.map_or_else(|| sorting.column_idx.to_string(), |node| node.path().dotted());
+        let name = sorted_name(reader, sorting);
         format!("{name}{}", if sorting.descending { " descending" } else { "" })
     };
     columns.into_iter().flatten().map(one).collect()
+}
+
+/// The path of a column that a row group claims to be sorted by.
+pub(crate) fn sorted_name(reader: &Reader, sorting: &SortingColumn) -> String {
+    let leaf = usize::try_from(sorting.column_idx).ok();
+    let node = leaf.and_then(|leaf| reader.metadata().schema().leaf_node(leaf).ok());
+    node.map_or_else(|| sorting.column_idx.to_string(), |node| node.path().dotted())
 }

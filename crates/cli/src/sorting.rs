@@ -16,36 +16,54 @@ pub(crate) fn columns(flags: &SortFlags) -> Result<Vec<SortColumn>> {
 
 /// A column and how it is sorted: `COL[:desc][:nulls-first]`.
 pub(crate) fn sort_column(text: &str) -> Result<SortColumn> {
-    named_column(text).map(|(_, column)| column)
+    NamedOrder::new(text).map(|order| order.column())
 }
 
-/// The same with the name of the column.
-fn named_column(text: &str) -> Result<(&str, SortColumn)> {
-    let (mut name, mut descending, mut nulls_first) = (text, false, false);
-    while let Some((rest, word)) = name.rsplit_once(':') {
-        match word {
-            "desc" => descending = true,
-            "asc" => {}
-            "nulls-first" => nulls_first = true,
-            "nulls-last" => {}
-            _ => break,
+/// The name of a column, and how a text says that it is sorted.
+pub(crate) struct NamedOrder<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) descending: bool,
+    /// Whether nulls come first, where the text says it.
+    pub(crate) nulls_first: Option<bool>,
+}
+
+impl<'a> NamedOrder<'a> {
+    /// # Errors
+    /// `Usage` if there is no name.
+    pub(crate) fn new(text: &'a str) -> Result<Self> {
+        let (mut name, mut descending, mut nulls_first) = (text, false, None);
+        while let Some((rest, word)) = name.rsplit_once(':') {
+            match word {
+                "desc" => descending = true,
+                "asc" => {}
+                "nulls-first" => nulls_first = Some(true),
+                "nulls-last" => nulls_first = nulls_first.or(Some(false)),
+                _ => break,
+            }
+            name = rest;
         }
-        name = rest;
+        if name.is_empty() {
+            return Err(Failure::Usage(format!("{text:?} names no column to sort by")));
+        }
+        Ok(Self { name, descending, nulls_first })
     }
-    if name.is_empty() {
-        return Err(Failure::Usage(format!("{text:?} names no column to sort by")));
+
+    fn column(&self) -> SortColumn {
+        let by = match self.descending {
+            true => SortColumn::descending(self.name),
+            false => SortColumn::ascending(self.name),
+        };
+        if self.nulls_first == Some(true) { by.nulls_first() } else { by }
     }
-    let by = if descending { SortColumn::descending(name) } else { SortColumn::ascending(name) };
-    Ok((name, if nulls_first { by.nulls_first() } else { by }))
 }
 
 /// The columns that the rows of each file are sorted by: those that the file has.
 pub(crate) fn of_files(flags: &SortFlags, partition_by: &[String]) -> Result<Vec<SortColumn>> {
     let mut columns = Vec::new();
     for text in &flags.sort {
-        let (name, column) = named_column(text)?;
-        if !partition_by.iter().any(|partition| partition == name) {
-            columns.push(column);
+        let order = NamedOrder::new(text)?;
+        if !partition_by.iter().any(|partition| partition == order.name) {
+            columns.push(order.column());
         }
     }
     Ok(columns)

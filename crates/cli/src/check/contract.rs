@@ -6,7 +6,7 @@
 //! rows = { min = 1 }
 //! row_group_bytes = { max = "128MiB" }
 //! codecs = ["ZSTD"]
-//! sorted_by = ["id"]
+//! sorted_by = ["id", "time:desc"]   # also with :nulls-first or :nulls-last
 //!
 //! [columns.id]
 //! type = "int64"
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use marquetry::Reader;
-use marquetry::format::{ColumnChunkRef, CompressionCodec};
+use marquetry::format::{ColumnChunkRef, CompressionCodec, SortingColumn};
 use marquetry::schema::Node;
 use serde::Deserialize;
 
@@ -35,6 +35,7 @@ use super::record::FindingRecord;
 use crate::args;
 use crate::failure::{Failure, Result};
 use crate::info;
+use crate::sorting::NamedOrder;
 use crate::types;
 
 /// The terms that each file must keep.
@@ -115,6 +116,9 @@ impl Contract {
                 types::data_type(text).map_err(|e| format!("column {name}: {e}"))?;
             }
         }
+        for text in self.file.sorted_by.iter().flatten() {
+            NamedOrder::new(text).map_err(|failure| format!("sorted_by: {}", failure.text()))?;
+        }
         let FileTerms { rows, bytes, row_groups, row_group_rows, row_group_bytes, .. } = &self.file;
         let all = [rows, bytes, row_groups, row_group_rows, row_group_bytes];
         all.into_iter().flatten().try_for_each(|between| between.numbers().map(|_| ()))
@@ -170,9 +174,13 @@ impl Contract {
     fn check_sorting(&self, reader: &Reader, group: usize, push: &mut dyn FnMut(FindingRecord)) {
         let Some(wanted) = &self.file.sorted_by else { return };
         let head = reader.metadata().index().head().row_groups.get(group);
-        let found = info::sorted_by(reader, head.and_then(|head| head.sorting_columns.as_deref()));
-        if !found.starts_with(wanted) {
-            let (wanted, found) = (wanted.join(", "), found.join(", "));
+        let columns = head.and_then(|head| head.sorting_columns.as_deref()).unwrap_or_default();
+        let found: Vec<(String, &SortingColumn)> =
+            columns.iter().map(|column| (info::sorted_name(reader, column), column)).collect();
+        let mut pairs = wanted.iter().zip(&found);
+        if found.len() < wanted.len() || !pairs.all(|(text, found)| is_stated(text, found)) {
+            let (wanted, found) = (wanted.join(", "), found.iter().map(order_text));
+            let found = found.collect::<Vec<_>>().join(", ");
             push(broken("sorted-by", (Some(group), None), wanted, found));
         }
     }
@@ -264,6 +272,25 @@ fn check_number(
     if let Some(max) = max.filter(|max| found > *max) {
         push(broken(what, (group, None), format!("at most {max}"), found));
     }
+}
+
+/// Whether a column of the contract is this one of the file, in its order; that of nulls counts
+/// where the contract says it.
+fn is_stated(wanted: &str, (name, found): &(String, &SortingColumn)) -> bool {
+    // As `info` says it.
+    let shown = if found.descending { format!("{name} descending") } else { name.clone() };
+    let is_same = |order: NamedOrder<'_>| {
+        order.name == name
+            && order.descending == found.descending
+            && order.nulls_first.is_none_or(|first| first == found.nulls_first)
+    };
+    wanted == shown || NamedOrder::new(wanted).is_ok_and(is_same)
+}
+
+/// The order of a column, as the flags have it.
+fn order_text((name, found): &(String, &SortingColumn)) -> String {
+    let order = if found.descending { ":desc" } else { "" };
+    format!("{name}{order}{}", if found.nulls_first { ":nulls-first" } else { "" })
 }
 
 /// Whether a codec is one of those that are named.

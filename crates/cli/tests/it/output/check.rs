@@ -132,6 +132,29 @@ fn contracts_are_kept_or_their_broken_terms_are_listed() {
     }
 }
 
+#[test]
+fn a_contract_states_orders_as_the_flags_do() {
+    let folder = Folder::new();
+    folder.put("in.csv", "p,q\n3,1\n2,2\n,3\n");
+    let sorted = |flags: &[&str]| {
+        folder.text(&[&["convert", "in.csv", "-o", "a.parquet"], flags].concat());
+    };
+    let is_kept = |orders: &str| {
+        broken_terms(&folder, "a.parquet", &format!("[file]\nsorted_by = [{orders}]\n")).is_empty()
+    };
+    sorted(&["--sort", "p:desc", "--sort", "q"]);
+    let kept =
+        [r#""p:desc""#, r#""p descending""#, r#""p:desc:nulls-last""#, r#""p:desc", "q:asc""#];
+    assert_eq!(kept.map(is_kept), [true; 4]);
+    let broken = [r#""p""#, r#""p:desc:nulls-first""#, r#""p:asc""#, r#""p:desc", "q", "p""#];
+    assert_eq!(broken.map(is_kept), [false; 4]);
+    sorted(&["--sort", "p:nulls-first"]);
+    let orders = [r#""p""#, r#""p:nulls-first""#, r#""p:nulls-last""#];
+    assert_eq!(orders.map(is_kept), [true, true, false]);
+    folder.put("wrong.toml", "[file]\nsorted_by = [\":desc\"]\n");
+    folder.refused(3, &["check", "a.parquet", "--contract", "wrong.toml"]);
+}
+
 /// The codes and columns of the findings about a file with this contract.
 fn broken_terms(folder: &Folder, file: &str, contract: &str) -> Vec<(String, String)> {
     folder.put("terms.toml", contract);
