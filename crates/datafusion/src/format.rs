@@ -262,7 +262,11 @@ impl FileFormat for MarquetryFormat {
         let settings = source.settings().clone().with_options(self.options().clone());
         let source = source.with_settings(settings);
         let source = source.with_metadata_cache(cache).with_memory_pool(pool);
-        let config = FileScanConfigBuilder::from(config).with_source(Arc::new(source)).build();
+        let orders = statistics::orders_across_files(&config);
+        let config = FileScanConfigBuilder::from(config)
+            .with_source(Arc::new(source))
+            .with_output_ordering(orders)
+            .build();
         Ok(DataSourceExec::from_data_source(config))
     }
 

@@ -12,6 +12,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::{DataType, Schema, SortOptions};
 use datafusion_common::stats::Precision;
 use datafusion_common::{ColumnStatistics as FileColumn, Result, ScalarValue, Statistics};
+use datafusion_datasource::PartitionedFile;
+use datafusion_datasource::file_groups::FileGroup;
+use datafusion_datasource::file_scan_config::FileScanConfig;
 use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 
@@ -230,6 +233,31 @@ pub(crate) fn ordering(metadata: &Metadata, table: &Schema) -> Option<LexOrderin
         Ordering::Greater => return None,
     }
     LexOrdering::new(keys)
+}
+
+/// The orders of a scan, each as far as it holds where a group has several files: DataFusion checks
+/// those by their bounds, which say nothing of nulls.
+pub(crate) fn orders_across_files(config: &FileScanConfig) -> Vec<LexOrdering> {
+    let groups = config.file_groups.iter().filter(|group| group.len() > 1);
+    let files: Vec<&PartitionedFile> = groups.flat_map(FileGroup::iter).collect();
+    if files.is_empty() {
+        return config.output_ordering.clone();
+    }
+    let has_no_nulls = |key: &&PhysicalSortExpr| {
+        key.expr.downcast_ref::<Column>().is_some_and(|column| {
+            files.iter().all(|file| null_count(file, column.index()) == Precision::Exact(0))
+        })
+    };
+    // A prefix of an order is an order.
+    let prefix = |order: &LexOrdering| {
+        LexOrdering::new(order.iter().take_while(has_no_nulls).cloned().collect::<Vec<_>>())
+    };
+    config.output_ordering.iter().filter_map(prefix).collect()
+}
+
+fn null_count(file: &PartitionedFile, column: usize) -> Precision<usize> {
+    let columns = file.statistics.as_ref().map(|found| &found.column_statistics);
+    columns.and_then(|columns| columns.get(column)).map_or(Precision::Absent, |c| c.null_count)
 }
 
 /// Whether values of a file that are in order are so as values of the table too: not if a cast

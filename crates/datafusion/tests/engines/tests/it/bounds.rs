@@ -201,6 +201,59 @@ async fn an_order_of_row_groups_is_one_of_the_file_if_they_do_not_overlap() {
 }
 
 #[tokio::test]
+async fn an_order_of_files_is_one_of_the_scan_if_no_nulls_lie_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::new(1);
+    type Rows = Vec<(Option<i64>, Option<i64>)>;
+    let table = |name: &str, nulls_first: bool, keys: i32, files: &[Rows]| {
+        let folder = folder.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        for (rows, file) in files.iter().zip(["a.parquet", "b.parquet"]) {
+            let (x, y): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
+            let (x, y) = (Int64Array::from(x), Int64Array::from(y));
+            let key = |column_idx| SortingColumn { column_idx, descending: false, nulls_first };
+            let keys = (0..keys).map(key).collect();
+            let properties = row_groups(100).set_sorting_columns(Some(keys));
+            let columns: Vec<(&str, ArrayRef)> = vec![("x", Arc::new(x)), ("y", Arc::new(y))];
+            write(&folder.join(file), columns, properties);
+        }
+        folder
+    };
+    let some = |x, y| (Some(x), Some(y));
+    let first = vec![some(1, 1), some(2, 2)];
+    let last = vec![some(5, 1), some(6, 2)];
+    let with_null = vec![some(1, 1), some(2, 2), (None, Some(3))];
+    let (by_x, by_both) = ("x nulls last", "x nulls last, y nulls last");
+    for (name, nulls_first, keys, files, by, expected, is_sorted) in [
+        ("whole", false, 2, vec![first.clone(), last.clone()], by_both, "1 2 5 6", true),
+        ("one", false, 2, vec![with_null.clone()], by_both, "1 2 ∅", true),
+        ("between", false, 1, vec![with_null, last.clone()], by_x, "1 2 5 6 ∅", false),
+        (
+            "first",
+            true,
+            1,
+            vec![first.clone(), vec![(None, Some(0)), some(5, 1)]],
+            "x nulls first",
+            "∅ 1 2 5",
+            false,
+        ),
+        // Only the second key has nulls: the first one is still an order.
+        ("second", false, 2, vec![vec![some(1, 1), (Some(2), None)], last], by_x, "1 2 5 6", true),
+    ] {
+        pair.table(name, &table(name, nulls_first, keys, &files)).await;
+        let sql = format!("select x from {name} order by {by}");
+        assert_eq!(answer(&pair, &sql).await.join(" "), expected, "{name}");
+        let plan = text(&plan(&pair.ours, &sql).await);
+        assert_eq!(!plan.contains("SortExec"), is_sorted, "{name}: {plan}");
+    }
+    // The first keys of the files touch, and the first file ends with a null in the second one.
+    let files = [vec![some(1, 1), (Some(2), None)], vec![some(2, 5), some(3, 6)]];
+    pair.table("touching", &table("touching", false, 2, &files)).await;
+    let sql = "select x, y from touching order by x nulls last, y nulls last";
+    assert_eq!(answer(&pair, sql).await, ["1|1", "2|5", "2|∅", "3|6"]);
+}
+
+#[tokio::test]
 async fn a_count_of_distinct_values_is_an_estimate() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
