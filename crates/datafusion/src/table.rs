@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use datafusion_catalog_listing::{ListingOptions, ListingTable, ListingTableConfig};
 use datafusion_common::{Constraints, Result, Statistics};
 use datafusion_datasource::ListingTableUrl;
+use datafusion_execution::cache::cache_manager::FileStatisticsCache;
+use datafusion_execution::cache::default_cache::DefaultCache;
 use datafusion_expr::dml::InsertOp;
 use datafusion_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion_physical_plan::ExecutionPlan;
@@ -68,7 +70,12 @@ impl MarquetryTable {
         let urls = urls(paths)?;
         let partitions: Vec<_> = partitions.into_iter().collect();
         let config = config(&urls, &format, &partitions).infer_schema(state).await?;
-        let cache = state.runtime_env().cache_manager.get_file_statistic_cache();
+        // Not that of the session, where tables without a name share their entries: the orders that
+        // DataFusion's own source takes files to have are not always those of their rows.
+        let of_session = state.runtime_env().cache_manager.get_file_statistic_cache();
+        let cache = of_session.map(|cache| {
+            Arc::new(DefaultCache::new(cache.cache_limit())) as Arc<FileStatisticsCache>
+        });
         let listing = ListingTable::try_new(config)?.with_cache(cache);
         Ok(Self { listing: Arc::new(listing), format, partitions })
     }

@@ -11,6 +11,8 @@ use datafusion::parquet::file::metadata::SortingColumn;
 use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::parquet::schema::parser::parse_message_type;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig};
+use marquetry_datafusion::MarquetryTable;
 
 use crate::{Pair, plan, query, text};
 
@@ -251,6 +253,28 @@ async fn an_order_of_files_is_one_of_the_scan_if_no_nulls_lie_between_them() {
     pair.table("touching", &table("touching", false, 2, &files)).await;
     let sql = "select x, y from touching order by x nulls last, y nulls last";
     assert_eq!(answer(&pair, sql).await, ["1|1", "2|5", "2|∅", "3|6"]);
+}
+
+#[tokio::test]
+async fn a_table_does_not_take_over_what_datafusion_found_of_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("overlap.parquet");
+    let x = Int64Array::from_iter_values((0..50).chain(25..75));
+    write(&path, vec![("x", Arc::new(x))], sorted(50, 1));
+    let path = path.display().to_string();
+    let ctx = engines::stock(SessionConfig::new().with_target_partitions(1));
+    let cache = ctx.runtime_env().cache_manager.get_file_statistic_cache().unwrap();
+    let stock = ctx.read_parquet(&path, ParquetReadOptions::default()).await.unwrap();
+    stock.collect().await.unwrap();
+    let known = cache.len();
+    assert!(known > 0, "DataFusion keeps what it found");
+    let table = MarquetryTable::open(&ctx.state(), [&path]).await.unwrap();
+    ctx.register_table("t", Arc::new(table)).unwrap();
+    let found = engines::rows(&query(&ctx, "select x from t order by x nulls last").await);
+    let mut expected: Vec<i64> = (0..50).chain(25..75).collect();
+    expected.sort();
+    assert_eq!(found, expected.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(cache.len(), known);
 }
 
 #[tokio::test]
