@@ -1,7 +1,8 @@
 //! [`ReplaceParquet`] replaces scans of DataFusion's own source by ours.
 //!
 //! Trap: a scan with a request that is not understood here stays unchanged: unknown extensions of
-//! files, readers of the caller's, keys, columns that the reader makes up.
+//! files, readers of the caller's, keys, columns that the reader makes up, filters of rows where
+//! ours only prunes.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -30,9 +31,10 @@ use crate::source::MarquetrySource;
 ///
 /// A scan stays as it was if it asks for something that is not understood: encryption, virtual
 /// columns other than row numbers, a file reader of the caller's, extensions of files other than
-/// access plans and row selections. So do the scans below a node that refuses another scan than
-/// its own, such as a scan of delta-rs of files with deletion vectors. Put the rule in front of the
-/// others, so that they push filters and orders into our scan:
+/// access plans and row selections. It also stays if a filter of rows was pushed into it and the
+/// [settings](Self::with_settings) only prune by filters. So do the scans below a node that refuses
+/// another scan than its own, such as a scan of delta-rs of files with deletion vectors. Put the
+/// rule in front of the others, so that they push filters and orders into our scan:
 ///
 /// A rule knows no session. What scans hold is reserved from the memory pool that it is given, and
 /// footers are kept in the cache that it is given; both are in the runtime of a session:
@@ -128,6 +130,11 @@ impl ReplaceParquet {
             return None;
         }
         let options = source.table_parquet_options();
+        // Nothing above it evaluates the filter that it took over.
+        let filters_rows = source.filter().is_some() && options.global.pushdown_filters;
+        if filters_rows && !self.settings.filters_rows() {
+            return None;
+        }
         let mut ours = MarquetrySource::new(source.table_schema().clone())
             .with_settings(self.settings.clone().with_options(options.clone()))
             .in_session(config_options)

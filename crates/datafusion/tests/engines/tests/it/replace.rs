@@ -17,7 +17,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use marquetry_datafusion::ReplaceParquet;
+use marquetry_datafusion::{ReplaceParquet, ScanSettings};
 
 use crate::{query, text};
 
@@ -70,6 +70,36 @@ async fn tables_that_datafusion_registers_are_read_by_us() {
     ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
     let plan = text(&crate::plan(&ctx, "select id from t where name = 'n3'").await);
     assert!(plan.contains("file_type=marquetry") && !plan.contains("FilterExec"), "{plan}");
+}
+
+#[tokio::test]
+async fn a_scan_that_leaves_out_rows_stays_where_ours_would_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path());
+    let mut config = SessionConfig::new();
+    let sql = "select id from t where name = 'n3'";
+    for filters_rows in [true, false] {
+        config.options_mut().execution.parquet.pushdown_filters = filters_rows;
+        let ctx = engines::stock(config.clone());
+        ctx.register_parquet("t", &path, ParquetReadOptions::default()).await.unwrap();
+        let mut expected = engines::rows(&query(&ctx, sql).await);
+        expected.sort();
+        for (settings, stays) in [
+            (ScanSettings::new(), false),
+            (ScanSettings::new().with_pushdown(false), filters_rows),
+            (ScanSettings::new().with_portable_plans(true), filters_rows),
+        ] {
+            let stock = crate::plan(&ctx, sql).await;
+            assert_eq!(!text(&stock).contains("FilterExec"), filters_rows);
+            let rule = ReplaceParquet::new().with_settings(settings);
+            let plan = rule.optimize(stock, config.options()).unwrap();
+            assert_eq!(text(&plan).contains("file_type=parquet"), stays, "{}", text(&plan));
+            let found = datafusion::physical_plan::collect(plan, ctx.task_ctx()).await.unwrap();
+            let mut found = engines::rows(&found);
+            found.sort();
+            assert_eq!(found, expected);
+        }
+    }
 }
 
 #[tokio::test]
