@@ -26,7 +26,8 @@ use datafusion_physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, MetricCategory, MetricsSet, Time,
 };
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType};
-use object_store::ObjectStore;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 
 use crate::error::{settings_error, to_datafusion};
 use crate::statistics::saturated;
@@ -122,13 +123,13 @@ impl FileSink for MarquetrySink {
         while let Some((path, mut batches)) = files.recv().await {
             let reservation = MemoryConsumer::new(format!("MarquetrySink[{path}]"))
                 .register(context.memory_pool());
-            let sink = StoreSink::new(Arc::clone(&store), path);
+            let sink = StoreSink::new(Arc::clone(&store), path.clone());
             let sink = match context.memory_pool().memory_limit() {
                 MemoryLimit::Finite(bytes) => sink.with_memory(bytes as u64 / POOL_PART),
                 _ => sink,
             };
             let writer = AsyncWriter::over(sink, encoder.clone());
-            let mut file = OneFile { writer, reservation, compute: compute.clone() };
+            let mut file = OneFile { path, writer, reservation, compute: compute.clone() };
             tasks.spawn(async move {
                 let written = async {
                     while let Some(batch) = batches.recv().await {
@@ -157,15 +158,19 @@ impl FileSink for MarquetrySink {
         for file in written {
             tasks.spawn(file.finish());
         }
-        let (reports, failed) = joined(tasks).await;
-        for WriteReport { rows, bytes, .. } in reports {
+        let (finished, failed) = joined(tasks).await;
+        if let Some(e) = failed {
+            for (path, _) in finished {
+                // The first error counts.
+                let _ = store.delete(&path).await;
+            }
+            return Err(e);
+        }
+        for (_, WriteReport { rows, bytes, .. }) in finished {
             rows_written.add(saturated(rows));
             bytes_written.add(saturated(bytes));
         }
-        match failed {
-            Some(e) => Err(e),
-            None => Ok(rows_written.value() as u64),
-        }
+        Ok(rows_written.value() as u64)
     }
 }
 
@@ -193,6 +198,7 @@ async fn joined<T: 'static>(mut tasks: JoinSet<Result<T>>) -> (Vec<T>, Option<Da
 
 /// A file that is written, and the memory for its rows.
 struct OneFile {
+    path: Path,
     writer: AsyncWriter<StoreSink>,
     reservation: MemoryReservation,
     compute: Time,
@@ -276,12 +282,12 @@ impl OneFile {
         Ok(())
     }
 
-    /// Makes the file whole.
-    async fn finish(self) -> Result<WriteReport> {
-        let Self { writer, reservation, .. } = self;
+    /// Makes the file whole, and says where it is.
+    async fn finish(self) -> Result<(Path, WriteReport)> {
+        let Self { path, writer, reservation, .. } = self;
         let report = writer.finish().await.map_err(to_datafusion)?;
         drop(reservation);
-        Ok(report)
+        Ok((path, report))
     }
 
     fn held(&self) -> usize {

@@ -17,6 +17,8 @@ pub struct CountingStore {
     inner: InMemory,
     gets: AtomicUsize,
     asked: Mutex<Vec<String>>,
+    /// Objects whose paths contain it are not written.
+    pub refused: Mutex<Option<String>>,
     pub uploads: Arc<Uploads>,
 }
 
@@ -104,6 +106,12 @@ impl ObjectStore for CountingStore {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
+        if self.refused.lock().unwrap().as_ref().is_some_and(|part| path.as_ref().contains(part)) {
+            return Err(Error::NotImplemented {
+                operation: "put".into(),
+                implementer: path.to_string(),
+            });
+        }
         self.inner.put_opts(path, payload, options).await
     }
 

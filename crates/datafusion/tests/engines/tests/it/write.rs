@@ -9,8 +9,11 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
 use marquetry_datafusion::MarquetryFormatFactory;
+use object_store::ObjectStore;
 
+use crate::store::CountingStore;
 use crate::{Pair, query};
 
 fn source(rows: i64) -> RecordBatch {
@@ -296,6 +299,23 @@ async fn memory_that_batches_share_is_reserved_once() {
     assert_eq!(metadata(&path).num_row_groups(), 1);
     use datafusion::execution::memory_pool::MemoryPool;
     assert_eq!(pool.reserved(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_left_if_one_of_several_files_is_refused() {
+    let pair = pair(3000);
+    let store = CountingStore::with(&pair.ours, &[]).await;
+    let sql = "COPY source TO 'count://files/p/' STORED AS PARQUET PARTITIONED BY (kind)";
+    for refused in ["kind=a", "kind=b", "kind=c"] {
+        *store.refused.lock().unwrap() = Some(refused.to_owned());
+        let error = pair.ours.sql(sql).await.unwrap().collect().await.unwrap_err();
+        assert!(error.to_string().contains(refused), "{error}");
+        let left: Vec<_> = store.list(None).collect().await;
+        assert!(left.is_empty(), "{refused}: {left:?}");
+    }
+    *store.refused.lock().unwrap() = None;
+    query(&pair.ours, sql).await;
+    assert_eq!(store.list(None).count().await, 3);
 }
 
 #[tokio::test]
