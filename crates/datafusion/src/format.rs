@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion_common::config::{ConfigField, TableParquetOptions};
 use datafusion_common::parsers::CompressionTypeVariant;
@@ -32,7 +32,7 @@ use crate::sink::MarquetrySink;
 use crate::source::MarquetrySource;
 use crate::write_options::write_options;
 use crate::{metadata, statistics};
-use marquetry::{Metadata, SortColumn};
+use marquetry::{Metadata, RowGroupEncoder, SortColumn, WriteOptions};
 
 /// Makes [`MarquetryFormat`]s for a session: registered in place of the factory that DataFusion
 /// has for `parquet`, it makes `CREATE EXTERNAL TABLE … STORED AS PARQUET` and `COPY` go through
@@ -305,23 +305,40 @@ pub(crate) fn sink_of(
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
-/// The order of the rows in terms of the columns that are written, as far as it is one of columns.
+/// The order of the rows in terms of the columns that are written, as far as a file can state it.
 fn sort_columns(order: &LexRequirement, config: &FileSinkConfig) -> Vec<SortColumn> {
     let order: LexOrdering = order.clone().into();
     let written = get_writer_schema(config);
     let key = |key: &PhysicalSortExpr| {
         let column = key.expr.downcast_ref::<Column>()?;
         let field = config.output_schema().fields().get(column.index())?;
-        // Values that the file orders in another way are not claimed to be sorted.
-        let is_plain = !field.data_type().is_nested() && !field.data_type().is_floating();
-        if !is_plain || written.field_with_name(field.name()).is_err() {
-            return None;
-        }
+        let is_claimed =
+            is_ordered_in_files(field.data_type()) && written.field_with_name(field.name()).is_ok();
         let sorted = match key.options.descending {
             true => SortColumn::descending(field.name()),
             false => SortColumn::ascending(field.name()),
         };
-        Some(if key.options.nulls_first { sorted.nulls_first() } else { sorted })
+        is_claimed.then(|| if key.options.nulls_first { sorted.nulls_first() } else { sorted })
     };
-    order.iter().map_while(key).collect()
+    let mut claimed: Vec<SortColumn> = order.iter().map_while(key).collect();
+    // The library refuses columns without an order, and names that two columns have. A prefix of
+    // an order is an order; an error of another cause returns when the files are begun.
+    let is_stated = |claimed: &[SortColumn]| {
+        let options = WriteOptions::new().with_unchecked_sort_order(claimed.iter().cloned());
+        RowGroupEncoder::new(Arc::clone(&written), options).is_ok()
+    };
+    while !claimed.is_empty() && !is_stated(&claimed) {
+        claimed.pop();
+    }
+    claimed
+}
+
+/// Whether files order values as DataFusion does: not floats, whose zeros and NaNs have an order of
+/// their own in both, and not what holds other values.
+fn is_ordered_in_files(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_ordered_in_files(values),
+        DataType::RunEndEncoded(_, values) => is_ordered_in_files(values.data_type()),
+        other => !other.is_nested() && !other.is_floating(),
+    }
 }

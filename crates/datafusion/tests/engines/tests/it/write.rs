@@ -4,13 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::*;
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type, IntervalMonthDayNano};
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{SessionConfig, SessionContext, ident};
 use futures::StreamExt;
-use marquetry_datafusion::MarquetryFormatFactory;
+use marquetry_datafusion::{MarquetryFormat, MarquetryFormatFactory};
 use object_store::ObjectStore;
 
 use crate::store::CountingStore;
@@ -119,6 +123,50 @@ async fn insert_appends_files() {
     let overwrite = pair.ours.sql("insert overwrite t select id, name from source").await.unwrap();
     let error = overwrite.collect().await.unwrap_err();
     assert!(error.to_string().contains("INSERT OVERWRITE"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_claims_as_much_of_the_order_of_its_table_as_it_can_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let ctx = engines::ours(SessionConfig::new().with_target_partitions(1));
+    let field = Arc::new(Field::new("f", DataType::Int64, true));
+    let ints = || Arc::new(Int64Array::from(vec![2, 1])) as ArrayRef;
+    let intervals = vec![IntervalMonthDayNano::new(2, 0, 0), IntervalMonthDayNano::new(1, 0, 0)];
+    let floats = Arc::new(Float64Array::from(vec![2.5, 1.5]));
+    let floats = DictionaryArray::<Int32Type>::new(Int32Array::from(vec![0, 1]), floats);
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("a", ints(), true),
+        ("i", Arc::new(IntervalMonthDayNanoArray::from(intervals)), true),
+        ("n", Arc::new(NullArray::new(2)), true),
+        ("s.f", ints(), true),
+        ("s", Arc::new(StructArray::from(vec![(field, ints())])), true),
+        ("d", Arc::new(floats), true),
+    ])
+    .unwrap();
+    ctx.register_batch("source", batch.clone()).unwrap();
+    for order in ["s.f", "i", "n", "d"].into_iter().flat_map(|key| [["a", key], [key, "a"]]) {
+        let name = order.join(" ");
+        let folder = folder.path().join(&name);
+        std::fs::create_dir(&folder).unwrap();
+        let keys = order.map(|name| ident(name).sort(true, false)).to_vec();
+        let options = ListingOptions::new(Arc::new(MarquetryFormat::new()))
+            .with_file_extension(".parquet")
+            .with_file_sort_order(vec![keys]);
+        let url = ListingTableUrl::parse(format!("{}/", folder.display())).unwrap();
+        let config =
+            ListingTableConfig::new(url).with_listing_options(options).with_schema(batch.schema());
+        let table = ListingTable::try_new(config).unwrap();
+        ctx.register_table(format!("\"{name}\""), Arc::new(table)).unwrap();
+        query(&ctx, &format!("insert into \"{name}\" select * from source")).await;
+        let written = metadata(&files(&folder)[0]);
+        let claims = written.row_group(0).sorting_columns();
+        let claims: Vec<_> = claims.into_iter().flatten().map(|key| key.column_idx).collect();
+        match order {
+            ["a", _] => assert_eq!(claims, [0], "{name}"),
+            // The library may see by itself that a column is in order.
+            _ => assert!(claims.len() < 2, "{name}: {claims:?}"),
+        }
+    }
 }
 
 #[tokio::test]
