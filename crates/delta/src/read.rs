@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::vec;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow_schema::TimeUnit;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::{
     CancellationTokenRef, EngineData, FileMeta, KernelError, KernelResult, PredicateRef,
@@ -35,10 +36,11 @@ pub(crate) struct Request {
 /// Files of a store that are opened ahead.
 const OPENED_AHEAD: usize = 16;
 
-/// Options of all reads: the types of the columns are those that the format states.
+/// Options of all reads: the types of the columns are those that the format states, and INT96 has
+/// the unit of the kernel, because nanoseconds end in the year 2262.
 fn options() -> ReadOptions {
     let mut options = ReadOptions::default();
-    options.arrow = ArrowOptions::new().with_hint(false);
+    options.arrow = ArrowOptions::new().with_hint(false).with_int96(TimeUnit::Microsecond);
     options
 }
 

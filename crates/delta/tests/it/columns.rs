@@ -14,6 +14,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as A, Field, Fields, TimeUnit};
 use delta_kernel::KernelError;
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
+use delta_kernel::expressions::{Expression, Predicate, Scalar};
 use delta_kernel::schema::{
     ArrayType, DataType, MapType, MetadataColumnSpec, StructField, StructType,
 };
@@ -330,6 +331,55 @@ fn timestamps_are_in_microseconds() {
             ours.schema().field(0).data_type(),
             A::Timestamp(TimeUnit::Microsecond, _)
         ));
+    }
+}
+
+/// Years beyond 2262, in which nanoseconds end, and nanoseconds within microseconds.
+#[test]
+fn int96_timestamps_are_in_microseconds() {
+    use delta_kernel::parquet::data_type::{Int96, Int96Type};
+    use delta_kernel::parquet::file::writer::SerializedFileWriter;
+    use delta_kernel::parquet::schema::parser::parse_message_type;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("part.parquet");
+    let message = "message m { required int96 zoned; required int96 local; }";
+    let message = Arc::new(parse_message_type(message).expect("a schema"));
+    let file = std::fs::File::create(&path).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, message, Arc::default()).expect("a writer");
+    let mut row_group = writer.next_row_group().expect("a row group");
+    let values = [(5_373_484u32, 5_000u64), (1_721_426, 6_999), (2_440_588, 1_999)];
+    let values = values.map(|(day, nanos)| {
+        let mut value = Int96::new();
+        value.set_data(nanos as u32, (nanos >> 32) as u32, day);
+        value
+    });
+    while let Some(mut column) = row_group.next_column().expect("a column") {
+        column.typed::<Int96Type>().write_batch(&values, None, None).expect("written");
+        column.close().expect("closed");
+    }
+    row_group.close().expect("closed");
+    writer.close().expect("closed");
+    let day = 86_400_000_000i64;
+    let expected = [2_932_896 * day + 5, -719_162 * day + 6, 1];
+    let wanted = schema([
+        StructField::nullable("zoned", DataType::TIMESTAMP),
+        StructField::nullable("local", DataType::TIMESTAMP_NTZ),
+    ]);
+    let found = read(&handler(), &path, &wanted).expect("read");
+    for column in found.columns() {
+        let micros = column.as_primitive::<TimestampMicrosecondType>().values().to_vec();
+        assert_eq!(micros, expected);
+    }
+    // Compared with what is read.
+    for (name, scalar) in
+        [("zoned", Scalar::Timestamp(expected[1])), ("local", Scalar::TimestampNtz(expected[1]))]
+    {
+        let predicate = Predicate::eq(Expression::column([name]), scalar);
+        let files = [meta_of(&path)];
+        let found = read_batches(&handler(), &files, &wanted, Some(Arc::new(predicate)));
+        let found = joined(&found.expect("read"));
+        let micros = found.column(0).as_primitive::<TimestampMicrosecondType>();
+        assert!(micros.values().contains(&expected[1]), "{name}: {micros:?}");
     }
 }
 
