@@ -2,7 +2,9 @@
 //!
 //! A row that passes the one passes the other: where a part cannot be translated, it is taken to be
 //! true of all rows, also below a `NOT`, which is therefore pushed down to the comparisons.
-//! Comparisons mean the same in both, with nulls as in SQL.
+//! Comparisons mean the same in both, with nulls as in SQL, but not those of floats. The kernel
+//! compares them by IEEE 754 totalOrder, where −0 is less than +0 and a NaN with a sign less than
+//! all numbers; the library has one zero, and one NaN above all numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,6 +83,9 @@ impl Comparable {
         };
         let (column, data_type) = self.column(name)?;
         let literal = literal(scalar, data_type)?;
+        if let Some(value) = float(scalar) {
+            return float_comparison(column, op, negated, literal, value);
+        }
         Some(match (op, negated) {
             (Op::LessThan, false) => column.lt(literal),
             (Op::LessThan, true) => column.gt_eq(literal),
@@ -108,6 +113,45 @@ impl Comparable {
         };
         is_clear.then(|| (col(dotted), data_type))
     }
+}
+
+fn float(scalar: &Scalar) -> Option<f64> {
+    match scalar {
+        Scalar::Float(value) => Some((*value).into()),
+        Scalar::Double(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// A comparison with `value`, wide enough for the order of the kernel.
+fn float_comparison(
+    column: Column,
+    op: BinaryPredicateOp,
+    negated: bool,
+    literal: Literal,
+    value: f64,
+) -> Option<Predicate> {
+    use BinaryPredicateOp as Op;
+    // Some NaNs are equal to it, others less or greater.
+    if value.is_nan() {
+        return None;
+    }
+    let is_zero = value == 0.0;
+    let above_all = || column.clone().gt(f64::INFINITY);
+    Some(match (op, negated) {
+        (Op::LessThan, false) if !is_zero => column.clone().lt(literal).or(above_all()),
+        (Op::LessThan, false) | (Op::GreaterThan, true) => {
+            column.clone().lt_eq(literal).or(above_all())
+        }
+        (Op::GreaterThan, false) if !is_zero => column.gt(literal),
+        (Op::GreaterThan, false) | (Op::LessThan, true) => column.gt_eq(literal),
+        (Op::Equal, false) | (Op::Distinct, true) => column.eq(literal),
+        (Op::Equal, true) if !is_zero => column.not_eq(literal),
+        // The other zero differs.
+        (Op::Equal, true) => column.is_not_null(),
+        (Op::Distinct, false) if !is_zero => column.clone().not_eq(literal).or(column.is_null()),
+        _ => return None,
+    })
 }
 
 /// `scalar`, to be compared with columns of this type.
