@@ -67,7 +67,8 @@ pub fn data_file(
                 *metrics.nans.entry(id).or_default() += nans;
             }
             let datum = |bound: &Option<Vec<u8>>| {
-                bound.as_deref().map(|bytes| datum(bytes, wanted, column.physical)).transpose()
+                let bound = bound.as_deref().filter(|bytes| !is_nan(bytes, column.physical));
+                bound.map(|bytes| datum(bytes, wanted, column.physical)).transpose()
             };
             if let Some(min) = datum(&column.min)? {
                 keep(&mut metrics.lower, id, min, |new, old| new < old);
@@ -125,6 +126,16 @@ fn keep(
                 old.insert(new);
             }
         }
+    }
+}
+
+/// Whether a bound is NaN, as that of a row group of NaNs is in the total order of floats. Iceberg
+/// counts NaNs, and wants none as a bound.
+fn is_nan(bound: &[u8], physical: Physical) -> bool {
+    match physical {
+        Physical::Float => bound.try_into().is_ok_and(|bytes| f32::from_le_bytes(bytes).is_nan()),
+        Physical::Double => bound.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan()),
+        _ => false,
     }
 }
 

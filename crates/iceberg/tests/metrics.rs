@@ -261,6 +261,39 @@ async fn metrics_are_those_of_the_writer_of_iceberg() {
     }
 }
 
+/// In the total order, the bounds of a row group of NaNs are NaNs.
+#[tokio::test]
+async fn bounds_are_never_nan() {
+    let fields = [
+        NestedField::required(1, "f", Type::Primitive(PrimitiveType::Float)),
+        NestedField::required(2, "d", Type::Primitive(PrimitiveType::Double)),
+        NestedField::required(3, "nan", Type::Primitive(PrimitiveType::Double)),
+    ];
+    let schema = Schema::builder().with_fields(fields.map(Arc::new)).build().expect("a schema");
+    let schema = Arc::new(schema);
+    let arrow = Arc::new(schema_to_arrow_schema(&schema).expect("a schema of Arrow"));
+    let floats = vec![f32::NAN, -f32::NAN, 1.0, 2.0, f32::NAN, f32::NAN];
+    let doubles = floats.iter().copied().map(f64::from);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Float32Array::from(floats.clone())),
+        Arc::new(Float64Array::from_iter_values(doubles)),
+        Arc::new(Float64Array::from(vec![f64::NAN; 6])),
+    ];
+    let batch = RecordBatch::try_new(arrow, columns).expect("a batch");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("nan.parquet");
+    let options = WriteOptions::default().with_row_group_rows(2).with_total_order(true);
+    let builder = MarquetryWriterBuilder::new(schema).with_options(options);
+    let file = write(builder, path.to_str().expect("a name"), &[batch]).await;
+    let both = |value: f32| {
+        let double = f64::from(value).to_le_bytes();
+        BTreeMap::from([(1, value.to_le_bytes().to_vec()), (2, double.to_vec())])
+    };
+    assert_eq!(serialized(file.lower_bounds()), both(1.0));
+    assert_eq!(serialized(file.upper_bounds()), both(2.0));
+    assert_eq!(sorted(file.nan_value_counts()), BTreeMap::from([(1, 4), (2, 4), (3, 6)]));
+}
+
 #[tokio::test]
 async fn bounds_of_long_strings_are_bounds() {
     let field = NestedField::required(1, "s", Type::Primitive(PrimitiveType::String));
