@@ -330,13 +330,14 @@ fn decimal<'a>(array: &'a dyn Array, form: DecimalForm) -> Result<CellKind<'a>, 
     })
 }
 
-/// Instants in the zone of the column; in UTC where Arrow knows no such zone, or has no text.
+/// Instants in the zone of the column; in UTC where Arrow knows no such zone, or has no text, or
+/// the offset has seconds, which its text has not.
 fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
     let (zoned, in_utc) = (formatter(array).ok(), time::writer(array)?);
     Ok(CellKind::Quoted(Box::new(move |i, out| {
         let zoned = zoned.as_ref().filter(|_| !time::is_far(array, i));
         let text = zoned.and_then(|zoned| zoned.value(i).try_to_string().ok());
-        match text.filter(|text| !text.starts_with('<')) {
+        match text.filter(|text| time::has_whole_minutes(array, i, text)) {
             Some(text) => out.extend_from_slice(text.as_bytes()),
             None => in_utc(i, out),
         }

@@ -75,25 +75,36 @@ pub(super) fn is_in_zone(data_type: &DataType) -> bool {
 /// Whether an instant is so far away that Arrow may panic when it steps into another time zone.
 pub(super) fn is_far(array: &dyn Array, i: usize) -> bool {
     // A year within the calendar of chrono, whose ends are 262 142 years away.
-    const SECONDS: i64 = 8_200_000_000_000;
-    macro_rules! value {
-        ($type:ty) => {
-            array.as_primitive::<$type>().value(i).unsigned_abs()
+    const SECONDS: u64 = 8_200_000_000_000;
+    seconds(array, i).unsigned_abs() > SECONDS
+}
+
+/// Whether the local time in this text differs from UTC by whole minutes: the text of an offset has
+/// no seconds, which those before 1972 may have.
+pub(super) fn has_whole_minutes(array: &dyn Array, i: usize, text: &str) -> bool {
+    let (_, time) = text.split_once('T').unwrap_or_default();
+    let of_text = time.get("00:00:".len().."00:00:00".len()).and_then(|text| text.parse().ok());
+    of_text == Some(seconds(array, i).rem_euclid(60))
+}
+
+/// The whole seconds of a timestamp.
+fn seconds(array: &dyn Array, i: usize) -> i64 {
+    macro_rules! seconds {
+        ($type:ident, $units:literal) => {
+            array.as_primitive::<types::$type>().value(i).div_euclid($units)
         };
     }
-    let seconds = match array.data_type() {
-        DataType::Timestamp(_, None) => return false,
-        DataType::Timestamp(TimeUnit::Second, _) => value!(types::TimestampSecondType),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            value!(types::TimestampMillisecondType) / 1000
-        }
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => seconds!(TimestampSecondType, 1),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => seconds!(TimestampMillisecondType, 1000),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            value!(types::TimestampMicrosecondType) / 1_000_000
+            seconds!(TimestampMicrosecondType, 1_000_000)
         }
-        // At most 292 years.
-        _ => return false,
-    };
-    seconds > SECONDS.unsigned_abs()
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            seconds!(TimestampNanosecondType, 1_000_000_000)
+        }
+        _ => 0,
+    }
 }
 
 /// Appends a day, counted from 1970-01-01.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array,
-    ListArray, RecordBatch, StringArray, make_array,
+    ListArray, RecordBatch, StringArray, TimestampMicrosecondArray, make_array,
 };
 use arrow_buffer::i256;
 use arrow_ipc::writer::FileWriter;
@@ -701,5 +701,27 @@ fn an_arrow_file_is_not_compressed_as_a_whole() {
         assert!(said.contains("arrows"), "{said}");
         folder.text(&["convert", "a.csv", "--to", "arrows", "-o", out]);
         assert_eq!(folder.text(&["convert", out, "--from", "arrows", "--to", "csv"]), "n\n1\n");
+    }
+}
+
+#[test]
+fn instants_come_back_where_the_offset_of_the_zone_has_seconds() {
+    let folder = Folder::new();
+    let times =
+        TimestampMicrosecondArray::from(vec![-5_364_662_400_000_000, 1_700_000_000_000_001]);
+    let times: ArrayRef = Arc::new(times.with_timezone("America/New_York"));
+    folder.columns("a.parquet", vec![("t", times)]);
+    for name in ["a.csv", "a.jsonl"] {
+        folder.text(&["convert", "a.parquet", "-o", name]);
+        let text = folder.content(name);
+        assert!(text.contains("1800-01-01T00:00:00Z"), "{text}");
+        assert!(text.contains("2023-11-14T17:13:20.000001-05:00"), "{text}");
+        let schema = "t: timestamp(us, America/New_York)";
+        folder.text(&["convert", name, "--schema", schema, "-o", "b.parquet"]);
+        assert_eq!(
+            folder.rows("a.parquet").columns(),
+            folder.rows("b.parquet").columns(),
+            "{name}"
+        );
     }
 }
