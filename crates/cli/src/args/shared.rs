@@ -99,7 +99,8 @@ pub(crate) struct ValueForms {
     #[arg(long, value_name = "FORM")]
     pub(crate) maps: Option<MapForm>,
     /// Bytes: hex after 0x, text, or base64. Default: text where all values seen first are, as
-    /// those of strings that were written without annotation; else hex.
+    /// those of strings that were written without annotation; else hex, and where text would begin
+    /// with 0x.
     #[arg(long, value_name = "FORM")]
     pub(crate) binary: Option<BinaryForm>,
 }

@@ -142,9 +142,10 @@ pub(crate) fn bytes_of(text: &str, form: Option<BinaryForm>) -> Result<Vec<u8>, 
     match form {
         Some(BinaryForm::Text) => Ok(text.as_bytes().to_vec()),
         Some(BinaryForm::Base64) => BASE64_STANDARD.decode(text).map_err(|_| wrong("base64")),
-        Some(BinaryForm::Hex) | None => match text.strip_prefix("0x") {
-            Some(digits) => of_hex(digits).ok_or_else(|| wrong("hex")),
-            None => Ok(text.as_bytes().to_vec()),
+        Some(BinaryForm::Hex) | None => match (text.strip_prefix("0x"), form) {
+            (Some(digits), _) => of_hex(digits).ok_or_else(|| wrong("hex")),
+            (None, None) => Ok(text.as_bytes().to_vec()),
+            (None, Some(_)) => Err(wrong("hex, which begins with 0x")),
         },
     }
 }
@@ -216,6 +217,7 @@ mod tests {
         assert!(bytes_of("0x0", None).is_err());
         assert!(bytes_of("0x+1", None).is_err());
         assert!(bytes_of("!", Some(BinaryForm::Base64)).is_err());
+        assert!(bytes_of("4142", Some(BinaryForm::Hex)).is_err());
         assert_eq!(bytes_of("as it is", None).expect("bytes"), b"as it is");
     }
 

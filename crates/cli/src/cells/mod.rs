@@ -348,7 +348,8 @@ fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
 #[derive(Debug, Clone, Copy)]
 struct BytesAs {
     form: BinaryForm,
-    /// Whether `--binary` sets the form.
+    /// Whether `--binary` sets the form. Where it does not, text that begins with `0x` is hex, as it
+    /// is read as hex.
     is_given: bool,
     /// Whether they are geometries, which tables show as well-known text.
     is_wkb: bool,
@@ -360,7 +361,9 @@ impl BytesAs {
     fn write(self, bytes: &[u8], of: TextForm, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         match (self.form, std::str::from_utf8(bytes)) {
             (BinaryForm::Base64, _) => of.text(&forms::base64(bytes), out),
-            (BinaryForm::Text, Ok(text)) => of.text(text, out),
+            (BinaryForm::Text, Ok(text)) if self.is_given || !text.starts_with("0x") => {
+                of.text(text, out)
+            }
             (BinaryForm::Text, Err(_)) if self.is_given => {
                 let text = format!("{} is not UTF-8, and --binary says text", hex(bytes));
                 Err(ArrowError::CastError(text))

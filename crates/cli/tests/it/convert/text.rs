@@ -725,3 +725,34 @@ fn instants_come_back_where_the_offset_of_the_zone_has_seconds() {
         );
     }
 }
+
+#[test]
+fn bytes_that_look_like_hex_come_back() {
+    let folder = Folder::new();
+    let bytes = |values: Vec<&'static [u8]>| -> ArrayRef { Arc::new(BinaryArray::from(values)) };
+    let columns = vec![("k", bytes(vec![b"0x", b"x"])), ("b", bytes(vec![b"0x4142", b"abc"]))];
+    folder.columns("a.parquet", columns);
+    for name in ["a.csv", "a.jsonl"] {
+        folder.text(&["convert", "a.parquet", "-o", name]);
+        let text = folder.content(name);
+        assert!(text.contains("0x307834313432") && text.contains("abc"), "{text}");
+        let back = ["convert", name, "--schema", "k: binary, b: binary", "-o", "b.parquet"];
+        folder.text(&back);
+        assert_eq!(
+            folder.rows("a.parquet").columns(),
+            folder.rows("b.parquet").columns(),
+            "{name}"
+        );
+        // What is asked for is what is read.
+        let said = folder.refused(3, &[&back[..], &["--binary", "hex"]].concat());
+        assert!(said.contains("column k: ") && said.contains("\"x\" is not hex"), "{said}");
+        folder.text(&["convert", "a.parquet", "--binary", "text", "-o", name]);
+        assert!(folder.content(name).contains("0x4142"), "{name}");
+        folder.text(&[&back[..], &["--binary", "text"]].concat());
+        assert_eq!(
+            folder.rows("a.parquet").columns(),
+            folder.rows("b.parquet").columns(),
+            "{name}"
+        );
+    }
+}
