@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use marquetry::Error;
 
 use super::csv::CsvForm;
@@ -76,7 +76,9 @@ impl Lines {
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), (usize, ArrowError)> {
-        let is_alone = columns.len() == 1;
+        let alone = Some(self.schema.fields()).filter(|fields| fields.len() == 1);
+        let alone = alone.and_then(|fields| fields.first());
+        let is_alone = alone.is_some();
         for (i, values) in columns.iter().enumerate() {
             if i > 0 {
                 self.csv.delimit(out);
@@ -89,9 +91,12 @@ impl Lines {
                 }
                 true if self.csv.is_special => self.csv.end_cell(begin, false, out),
                 true => {}
-                // An empty line is null only to readers that count it as one; no empty text can be
-                // meant here.
-                false if is_alone && self.csv.null().is_empty() && !values.are_texts() => {
+                // An empty line is null only to readers that count it as one; empty quotes are null
+                // where no text can be meant.
+                false
+                    if self.csv.null().is_empty()
+                        && alone.is_some_and(|field| is_never_text(field.data_type())) =>
+                {
                     out.extend_from_slice(b"\"\"");
                 }
                 false => out.extend_from_slice(self.csv.null().as_bytes()),
@@ -99,6 +104,16 @@ impl Lines {
         }
         out.push(b'\n');
         Ok(())
+    }
+}
+
+/// Whether readers of CSV find the type of the values, so that an empty text is none of them.
+fn is_never_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_never_text(value),
+        DataType::RunEndEncoded(_, values) => is_never_text(values.data_type()),
+        DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => true,
+        other => other.is_numeric(),
     }
 }
 

@@ -756,3 +756,35 @@ fn bytes_that_look_like_hex_come_back() {
         );
     }
 }
+
+#[test]
+fn null_comes_back_in_csv_of_one_column() {
+    let folder = Folder::new();
+    let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&b"\xff"[..]), None, Some(b"")]));
+    let items = Arc::new(Int64Array::from(vec![1]));
+    let lists = ListArray::new(
+        Arc::new(Field::new_list_field(DataType::Int64, true)),
+        arrow_buffer::OffsetBuffer::from_lengths([1, 0, 0]),
+        items,
+        Some(vec![true, false, true].into()),
+    );
+    let days: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![Some(0), None, Some(1)]));
+    for (values, schema, text) in [
+        (bytes, "a: binary", "a\n0xff\n\n0x\n"),
+        (Arc::new(lists), "a: list<int64>", "a\n[1]\n\n[]\n"),
+        // Other readers pass over empty lines.
+        (days, "a: date32", "a\n1970-01-01\n\"\"\n1970-01-02\n"),
+    ] {
+        folder.columns("a.parquet", vec![("a", values)]);
+        folder.text(&["convert", "a.parquet", "-o", "a.csv"]);
+        assert_eq!(folder.content("a.csv"), text, "{schema}");
+        folder.text(&["convert", "a.csv", "--schema", schema, "-o", "b.parquet"]);
+        assert_eq!(
+            folder.rows("a.parquet").columns(),
+            folder.rows("b.parquet").columns(),
+            "{schema}"
+        );
+        folder.text(&["convert", "a.csv", "-o", "c.parquet"]);
+        assert_eq!(folder.rows("c.parquet").column(0).null_count(), 1, "{schema}");
+    }
+}
