@@ -128,7 +128,7 @@ impl<R: BufRead> JsonTexts<R> {
             if buffer.is_empty() {
                 return Err(TextError::Content("the array has no end".to_owned()));
             }
-            let taken = scan.take(buffer, &mut self.value, &mut self.number);
+            let taken = scan.take(buffer, &mut self.value, &mut self.number)?;
             let has_ended = taken < buffer.len();
             self.inner.consume(taken);
             if has_ended {
@@ -178,23 +178,35 @@ struct Item {
 impl Item {
     /// Appends bytes of the item, with blanks in place of line ends, and returns how many: fewer
     /// than there are if the item ends.
-    fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>, lines: &mut u64) -> usize {
+    ///
+    /// # Errors
+    /// If a line ends in a text, which is no JSON.
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        lines: &mut u64,
+    ) -> Result<usize, TextError> {
         for (i, byte) in bytes.iter().enumerate() {
             match byte {
+                b'\n' | b'\r' if self.in_text => {
+                    let text = "a text with the end of a line in it; JSON writes it as \\n or \\r";
+                    return Err(TextError::Content(text.to_owned()));
+                }
                 _ if self.in_text => {
                     self.in_text = *byte != b'"' || self.after_backslash;
                     self.after_backslash = *byte == b'\\' && !self.after_backslash;
                 }
                 b'"' => self.in_text = true,
                 b'[' | b'{' => self.depth += 1,
-                b',' | b']' | b'}' if self.depth == 0 => return i,
+                b',' | b']' | b'}' if self.depth == 0 => return Ok(i),
                 b']' | b'}' => self.depth -= 1,
                 _ => {}
             }
             *lines += u64::from(*byte == b'\n');
             out.push(if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
         }
-        bytes.len()
+        Ok(bytes.len())
     }
 }
 
@@ -242,6 +254,9 @@ mod tests {
             ("\n[\n{\"a\":\n \"]}\\\"\"},{}\n]\n", &[(3, "{\"a\":  \"]}\\\"\"}"), (4, "{}")], None),
             ("[1, [2]]", &[(1, "1"), (1, "[2]")], None),
             ("[{}\n{}]", &[(1, "{} {}")], None),
+            ("[{},\n\"x\ny\"]", &[(1, "{}")], Some(2)),
+            ("[{},\n\"\\\r\"]", &[(1, "{}")], Some(2)),
+            ("[\n\"\\\"\",\r\n\"y\"]", &[(2, "\"\\\"\""), (3, "\"y\"")], None),
             ("[{},\n{}", &[(1, "{}")], Some(2)),
             ("[{}]\n{}", &[(1, "{}")], Some(2)),
             ("{}\n0123456789012345", &[(1, "{}")], Some(2)),

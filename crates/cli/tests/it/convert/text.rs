@@ -788,3 +788,16 @@ fn null_comes_back_in_csv_of_one_column() {
         assert_eq!(folder.rows("c.parquet").column(0).null_count(), 1, "{schema}");
     }
 }
+
+#[test]
+fn a_line_that_ends_in_a_text_is_refused_in_every_form_of_json() {
+    let folder = Folder::new();
+    for end in ["\n", "\r", "\r\n"] {
+        folder.put("a.json", format!("[{{\"a\":1}},\n{{\"a\":\"x{end}y\"}}]"));
+        folder.put("a.jsonl", format!("{{\"a\":1}}\n{{\"a\":\"x{end}y\"}}\n"));
+        for name in ["a.json", "a.jsonl"] {
+            let said = folder.refused(3, &["convert", name, "--to", "jsonl"]);
+            assert!(said.contains(&format!("{name}, line 2: ")), "{said}");
+        }
+    }
+}
