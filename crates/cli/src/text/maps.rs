@@ -1,8 +1,10 @@
 //! Rewrites maps in JSON: objects become lists of keys and values, as the decoder wants them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use arrow_schema::{DataType, SchemaRef};
+use foldhash::fast::RandomState;
 use serde_json::value::RawValue;
 
 use crate::json::{Json, at_column};
@@ -11,7 +13,7 @@ use crate::json::{Json, at_column};
 pub(super) enum Maps {
     Map(Option<Box<Self>>),
     List(Box<Self>),
-    Struct(Vec<(String, Self)>),
+    Struct(HashMap<String, Self, RandomState>),
 }
 
 impl Maps {
@@ -34,7 +36,8 @@ impl Maps {
                 let members = fields.iter().filter_map(|field| {
                     Some((field.name().clone(), Self::in_type(field.data_type())?))
                 });
-                Some(members.collect::<Vec<_>>()).filter(|of| !of.is_empty()).map(Self::Struct)
+                let members: HashMap<_, _, _> = members.collect();
+                Some(members).filter(|of| !of.is_empty()).map(Self::Struct)
             }
             DataType::List(item)
             | DataType::LargeList(item)
@@ -82,8 +85,7 @@ impl Maps {
                 write_all(['[', ']'], items, out, |json, out| item.write(json, out))
             }
             (Self::Struct(members), Json::Object(fields)) => {
-                let find = |name: &str| members.iter().find(|(known, _)| known == name);
-                write_object(fields, out, |name| find(name).map(|(_, maps)| maps))
+                write_object(fields, out, |name| members.get(name))
             }
             _ => write(None, json, out),
         }
