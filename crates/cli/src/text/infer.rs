@@ -3,7 +3,7 @@
 //! Numbers become the type that keeps all their digits; texts that are all dates or times become
 //! these, as in CSV. An object becomes a struct; one whose names change from row to row a map.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
@@ -45,7 +45,7 @@ impl Members {
         &mut self,
         text: &str,
         at: &Place,
-        without: &[String],
+        without: &HashSet<&str>,
         left: &mut u64,
     ) -> Result<()> {
         let wrong = |text: String| Failure::content(&at.file, Some(at.line), text);
@@ -53,7 +53,7 @@ impl Members {
         match Json::new(json) {
             Ok(Json::Object(members)) => {
                 let mut line = Line { at, left };
-                self.see(members, &mut line, "", without, MAX_DEPTH).map_err(wrong)
+                self.see(members, &mut line, "", Some(without), MAX_DEPTH).map_err(wrong)
             }
             _ => Err(wrong("not an object".to_owned())),
         }
@@ -64,7 +64,7 @@ impl Members {
         members: json::Members<'_>,
         line: &mut Line<'_>,
         path: &str,
-        without: &[String],
+        without: Option<&HashSet<&str>>,
         depth: usize,
     ) -> Result<(), String> {
         self.objects += 1;
@@ -74,7 +74,7 @@ impl Members {
                 line.take(&name, path)?;
             }
             let shape = self.shape(&name);
-            if without.iter().any(|known| *known == name) {
+            if without.is_some_and(|without| without.contains(&*name)) {
                 continue;
             }
             let path = if path.is_empty() { name.into_owned() } else { format!("{path}.{name}") };
@@ -216,7 +216,7 @@ impl Shape {
             }
             Json::Object(members) => {
                 let known = self.members.get_or_insert_default();
-                known.see(members, line, path, &[], below()?)?;
+                known.see(members, line, path, None, below()?)?;
             }
         }
         Ok(())

@@ -55,10 +55,11 @@ pub(crate) fn json_schema(
         let fields: Vec<Field> = given.iter().cloned().chain(variant_fields).collect();
         return Ok(Some(TextSchema::new(fields, stated)));
     }
+    let without = of_variants.iter().chain(&stated).map(String::as_str).collect();
     let mut columns = Members::default();
     let mut left = files.first().map_or(0, |file| file.max_record_bytes * RECORDS_OF_NAMES);
     for file in files {
-        look(&mut columns, file, of_variants, infer_rows(command), &mut left)?;
+        look(&mut columns, file, &without, infer_rows(command), &mut left)?;
     }
     let mut given = given.unwrap_or_default();
     let mut fields =
@@ -86,7 +87,7 @@ const RECORDS_OF_NAMES: u64 = 4;
 fn look(
     columns: &mut Members,
     file: &mut Content,
-    without: &[String],
+    without: &HashSet<&str>,
     max: usize,
     left: &mut u64,
 ) -> Result<()> {

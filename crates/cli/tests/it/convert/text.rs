@@ -801,3 +801,18 @@ fn a_line_that_ends_in_a_text_is_refused_in_every_form_of_json() {
         }
     }
 }
+
+#[test]
+fn columns_whose_types_are_stated_are_not_judged() {
+    let folder = Folder::new();
+    let lines = concat!(
+        r#"{"k":1,"m":[{"key":"x","value":1},{"key":"x","value":2}]}"#,
+        "\n",
+        r#"{"k":2,"m":{"y":3}}"#,
+        "\n"
+    );
+    folder.put("a.jsonl", lines);
+    folder.refused(3, &["convert", "a.jsonl", "--to", "jsonl"]);
+    let schema = "m: map<utf8, int64>";
+    assert_eq!(folder.text(&["convert", "a.jsonl", "--schema", schema, "--to", "jsonl"]), lines);
+}
