@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use arrow_array::RecordBatch;
 use arrow_json::reader::Decoder;
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use marquetry::variant::VariantArray;
 
 use super::columns::{decoded_as, finish, json_type};
@@ -131,7 +131,7 @@ pub(crate) fn json(
         batch_rows: batch_rows(&decoded),
         decoder,
         is_strict,
-        names: Names::in_type(&DataType::Struct(decoded.fields().clone())),
+        names: Names::new(&decoded, stated),
         maps: Maps::new(&decoded),
         binary: command.values.binary,
         hint: late_value(command),

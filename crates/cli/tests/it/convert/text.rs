@@ -816,3 +816,24 @@ fn columns_whose_types_are_stated_are_not_judged() {
     let schema = "m: map<utf8, int64>";
     assert_eq!(folder.text(&["convert", "a.jsonl", "--schema", schema, "--to", "jsonl"]), lines);
 }
+
+#[test]
+fn late_text_is_no_number() {
+    let folder = Folder::new();
+    let numbers = "{\"a\":1,\"f\":1.5,\"l\":[1]}\n".repeat(2);
+    for (late, column) in
+        [(r#"{"a":"007"}"#, "a"), (r#"{"f":"1.50"}"#, "f"), (r#"{"l":[2,"03"]}"#, "l")]
+    {
+        folder.put("a.jsonl", format!("{numbers}{late}\n"));
+        let args = ["convert", "a.jsonl", "--infer-rows", "2", "--to", "jsonl"];
+        let said = folder.refused(3, &args);
+        assert!(said.contains(&format!("a.jsonl, line 3: column {column}: the text")), "{said}");
+        assert!(said.contains("--infer-rows 0") && said.contains("--schema"), "{said}");
+        let text = folder.text(&["convert", "a.jsonl", "--to", "jsonl"]);
+        assert!(["\"007\"", "\"1.50\"", "\"03\""].iter().any(|late| text.contains(late)), "{text}");
+        let schema = "a: int64, f: float64, l: list<int64>";
+        folder.text(&[&args[..], &["--schema", schema]].concat());
+    }
+    folder.put("a.jsonl", format!("{numbers}{{\"f\":\"NaN\"}}\n"));
+    folder.text(&["convert", "a.jsonl", "--infer-rows", "2", "--to", "jsonl"]);
+}
