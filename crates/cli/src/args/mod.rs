@@ -495,7 +495,8 @@ pub(crate) struct Convert {
 #[command(next_help_heading = TEXT)]
 pub(crate) struct TextFlags {
     /// Types of columns of CSV and JSON lines, as `id: int64, name: utf8 not null, tags:
-    /// list<utf8>`; @FILE reads them from a file. Other columns are inferred.
+    /// list<utf8>`; @FILE reads them from a file. Other columns are inferred. Columns that have one
+    /// name are all named, in their order.
     #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
     pub(crate) schema: Option<String>,
     /// Infer nothing: --schema names all columns.

@@ -1,5 +1,6 @@
 //! Reads CSV.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -65,17 +66,30 @@ pub(crate) fn csv_schema(
             // Nothing was seen: whatever comes later fits.
             DataType::Null => field.set_data_type(DataType::Utf8),
             // Fractions of seconds may come later.
-            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
-                field.set_data_type(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
-            }
-            _ => {}
+            other => field.set_data_type(in_microseconds(other)),
         }
     }
-    for given in given.unwrap_or_default() {
-        match fields.iter_mut().find(|field| field.name() == given.name()) {
+    set_given(&mut fields, given.unwrap_or_default())?;
+    Ok(Some(TextSchema::new(fields, stated)))
+}
+
+/// Sets the fields of --schema: where columns have one name, in their order.
+fn set_given(fields: &mut [Field], given: Vec<Field>) -> Result<()> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for (i, field) in fields.iter().enumerate().rev() {
+        places.entry(field.name().clone()).or_default().push(i);
+    }
+    let names: Vec<String> = given.iter().map(|field| field.name().clone()).collect();
+    for given in given {
+        let name = given.name();
+        let Some(left) = places.get_mut(name) else {
+            return Err(Failure::Usage(format!("--schema: no column {name}")));
+        };
+        match left.pop().and_then(|i| fields.get_mut(i)) {
             Some(field) => *field = given,
             None => {
-                return Err(Failure::Usage(format!("--schema: no column {}", given.name())));
+                let text = format!("--schema: {name} is there more often than among the columns");
+                return Err(Failure::Usage(text));
             }
         }
     }

@@ -837,3 +837,20 @@ fn late_text_is_no_number() {
     folder.put("a.jsonl", format!("{numbers}{{\"f\":\"NaN\"}}\n"));
     folder.text(&["convert", "a.jsonl", "--infer-rows", "2", "--to", "jsonl"]);
 }
+
+#[test]
+fn columns_of_one_name_have_the_types_that_are_stated() {
+    let folder = Folder::new();
+    folder.put("a.csv", "a,b,a\n01,2,03\n");
+    let args = |schema| ["convert", "a.csv", "--schema", schema, "--to", "csv"];
+    assert_eq!(folder.text(&args("a: utf8, a: int64")), "a,b,a\n01,2,3\n");
+    assert_eq!(folder.text(&args("a: int64, b: float64, a: utf8")), "a,b,a\n1,2.0,03\n");
+    for (schema, wanted) in [
+        ("a: utf8", "several columns are called a"),
+        ("b: utf8, b: utf8", "b is there more often"),
+        ("c: utf8", "no column c"),
+    ] {
+        let said = folder.refused(2, &args(schema));
+        assert!(said.contains(wanted), "{said}");
+    }
+}
