@@ -503,6 +503,7 @@ pub(crate) struct TextFlags {
     #[arg(long, requires = "schema")]
     pub(crate) schema_only: bool,
     /// Records of CSV and JSON lines that types are inferred from; 0 is all [default: 10000].
+    /// Numbers with zeros in front, as codes have them, are text.
     #[arg(long, value_name = "N", conflicts_with = "schema_only")]
     pub(crate) infer_rows: Option<usize>,
     /// CSV has no header row, read or written.

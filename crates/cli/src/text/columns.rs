@@ -4,22 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::timezone::Tz;
 use arrow_array::types::{Date32Type, Float64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Int32Array, Int64Array, ListArray, MapArray, RecordBatch,
-    RecordBatchOptions, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, MapArray,
+    RecordBatch, RecordBatchOptions, StructArray,
 };
 use arrow_buffer::OffsetBuffer;
-use arrow_cast::parse::{Parser, string_to_datetime, string_to_time_nanoseconds};
+use arrow_cast::parse::Parser;
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use serde_json::value::RawValue;
 
+use super::datetimes::{Instant, SECONDS_OF_DAY, has_offset, time_of_day};
 use super::decimals::decimals;
 use super::maps::Maps;
 use super::names::Names;
-use super::numbers::is_inexact_integer;
+use super::numbers::{has_leading_zero, is_inexact_integer};
 use crate::args::BinaryForm;
 use crate::cells::bytes_of;
 use crate::json::at_column;
@@ -156,13 +156,25 @@ fn convert(column: &ArrayRef, field: &Field, how: Conversion) -> Result<ArrayRef
             let values = integers(column, |text| time_of_day(text, *unit))?;
             cast_with_options(&values, to, &options)
         }
+        (DataType::Utf8, to) if to.is_integer() => {
+            if !how.is_stated {
+                have_no_leading_zeros(column)?;
+            }
+            cast_with_options(column, to, &options)
+        }
         (DataType::Utf8, to) if to.is_floating() => {
             let floats = cast_with_options(column, to, &options)?;
             are_within_range(column, &floats)?;
             if !how.is_stated {
                 are_exact(column)?;
+                have_no_leading_zeros(column)?;
             }
             Ok(floats)
+        }
+        (DataType::Utf8, DataType::Boolean) => {
+            let texts = column.as_string::<i32>().iter();
+            let booleans = texts.map(|text| text.map(boolean).transpose());
+            Ok(Arc::new(booleans.collect::<Result<BooleanArray, _>>()?))
         }
         (
             DataType::Utf8,
@@ -259,6 +271,39 @@ fn are_exact(texts: &ArrayRef) -> Result<(), ArrowError> {
     }
 }
 
+/// Refuses numbers that do not keep the zeros that they begin with.
+fn have_no_leading_zeros(texts: &ArrayRef) -> Result<(), ArrowError> {
+    let mut texts = texts.as_string::<i32>().iter().flatten();
+    match texts.find(|text| has_leading_zero(text)) {
+        None => Ok(()),
+        Some(text) => Err(ArrowError::ParseError(format!(
+            "{text} begins with a zero, which numbers do not keep, and the column is of numbers; \
+             utf8 in --schema keeps it"
+        ))),
+    }
+}
+
+fn boolean(text: &str) -> Result<bool, ArrowError> {
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Ok(true),
+        _ if text.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(ArrowError::ParseError(format!("{text:?} is neither true nor false"))),
+    }
+}
+
+/// Whether a column of this type that is inferred takes a cell of CSV.
+pub(super) fn is_taken(cell: &str, data_type: &DataType) -> bool {
+    let how = Conversion { binary: None, is_stated: false };
+    match data_type {
+        DataType::Int64 | DataType::Float64 => !has_leading_zero(cell),
+        DataType::Date32 => date(cell, how).is_ok(),
+        DataType::Timestamp(unit, _) => {
+            instant(cell, *unit, has_offset(cell).then_some("UTC"), how).is_ok()
+        }
+        _ => true,
+    }
+}
+
 /// The integers that stand for texts.
 fn integers(
     column: &ArrayRef,
@@ -295,51 +340,13 @@ fn instant(
              takes it for UTC"
         ));
     }
-    let time = string_to_datetime(&zone.unwrap_or("UTC").parse::<Tz>()?, text)?;
-    let value = match unit {
-        TimeUnit::Second => Some(time.timestamp()),
-        TimeUnit::Millisecond => Some(time.timestamp_millis()),
-        TimeUnit::Microsecond => Some(time.timestamp_micros()),
-        TimeUnit::Nanosecond => time.timestamp_nanos_opt(),
-    };
-    match value {
-        Some(value) if holds(unit, text, time.timestamp_subsec_nanos()) => Ok(value),
+    let time = Instant::parse(text, zone.unwrap_or("UTC"))?;
+    match time.units(unit) {
+        Some(value) if time.is_held(unit, text) => Ok(value),
         Some(_) => wrong(format!(
             "{text} has more digits than {unit:?}s hold; timestamp(ns) in --schema has more"
         )),
-        None => wrong(format!("{text} is beyond the years that nanoseconds hold")),
-    }
-}
-
-/// Whether a unit holds all digits of the seconds of a time, whose fraction was read as `nanos`.
-fn holds(unit: TimeUnit, text: &str, nanos: u32) -> bool {
-    // The parsers drop digits after the ninth.
-    let (_, fraction) = text.split_once('.').unwrap_or_default();
-    let mut dropped = fraction.bytes().take_while(u8::is_ascii_digit).skip(9);
-    nanos.is_multiple_of(nanoseconds(unit)) && dropped.all(|digit| digit == b'0')
-}
-
-fn nanoseconds(unit: TimeUnit) -> u32 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1000,
-        TimeUnit::Nanosecond => 1,
-    }
-}
-
-/// A time of day as text, or as a number of units after midnight. No such type is inferred.
-fn time_of_day(text: &str, unit: TimeUnit) -> Result<i64, ArrowError> {
-    if let Ok(value) = text.parse() {
-        return Ok(value);
-    }
-    let value = string_to_time_nanoseconds(text)?;
-    let nanos = u32::try_from(value % 1_000_000_000).unwrap_or_default();
-    match holds(unit, text, nanos) {
-        true => Ok(value / i64::from(nanoseconds(unit))),
-        false => Err(ArrowError::ParseError(format!(
-            "{text} has more digits than {unit:?}s hold; time64(ns) in --schema has more"
-        ))),
+        None => wrong(format!("{text} is beyond the years that {unit:?}s hold")),
     }
 }
 
@@ -370,8 +377,6 @@ fn days(text: &str) -> Option<i32> {
     let is_date = text.len() <= "2024-01-31".len() || text.starts_with(['+', '-']);
     Date32Type::parse(text).filter(|_| is_date)
 }
-
-const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
 /// Parses bytes as `marq` writes them, in hex after `0x`, or as a UUID for 16 of them; other text
 /// is its own bytes, unless `--binary` sets the form.
@@ -421,10 +426,4 @@ fn nested(column: &ArrayRef, field: &Field, how: Conversion) -> Result<ArrayRef,
         Some(batch) if batch.num_rows() == column.len() => convert(batch.column(0), field, how),
         _ => Err(ArrowError::JsonError("not one JSON value in each cell".to_owned())),
     }
-}
-
-/// Whether a date with a time has an offset from UTC, or a time zone.
-pub(super) fn has_offset(text: &str) -> bool {
-    let time = text.get("2000-01-01T".len()..).unwrap_or_default();
-    time.contains(|c: char| matches!(c, '+' | '-') || c.is_ascii_alphabetic())
 }

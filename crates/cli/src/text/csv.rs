@@ -11,7 +11,8 @@ use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::{Decoder, Format};
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 
-use super::columns::{decoded_as, finish, has_offset};
+use super::columns::{decoded_as, finish, is_taken};
+use super::datetimes::has_offset;
 use super::inference::{
     BATCH_BYTES, TextSchema, batch_rows, both, given_fields, infer_rows, late_value, names,
 };
@@ -93,7 +94,12 @@ fn set_given(fields: &mut [Field], given: Vec<Field>) -> Result<()> {
             }
         }
     }
-    Ok(Some(TextSchema::new(fields, stated)))
+    match names.iter().find(|name| places.get(*name).is_some_and(|left| !left.is_empty())) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "--schema: several columns are called {name}; name it as often, in their order"
+        ))),
+    }
 }
 
 /// The schema of a file by its first `max` records.
@@ -101,11 +107,21 @@ fn inferred(file: &mut Content, command: &Convert, max: Option<usize>) -> Result
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
     let format = format_of(&name, command);
     let convention = convention(&name, command, Vec::new(), String::new(), max_bytes);
-    let found = file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))?;
-    let (found, _) = found.map_err(|e| csv_error(&name, e))?;
-    let found =
-        file.head(|bytes| zones(&found, rewritten(bytes, &convention), max_bytes, &format, max))?;
-    let found = found.map_err(|e| csv_error(&name, e))?;
+    let look = Look { name: &name, format: &format, max };
+    let found = match file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), max))? {
+        Ok((found, _)) => found,
+        Err(error) => {
+            // The second look says the line, also after empty lines.
+            let names =
+                file.head(|bytes| format.infer_schema(rewritten(bytes, &convention), Some(0)))?;
+            if let Ok((names, _)) = names {
+                let all: Vec<usize> = (0..names.fields().len()).collect();
+                file.head(|bytes| look.cells(&names, &all, rewritten(bytes, &convention)))??;
+            }
+            return Err(inference_error(&name, error));
+        }
+    };
+    let found = file.head(|bytes| look.refined(&found, rewritten(bytes, &convention)))??;
     match found.fields().is_empty() {
         true => Err(Failure::content(&name, None, "no header, and no rows")),
         false => Ok(found),
@@ -154,29 +170,69 @@ fn rewritten<R: Read>(bytes: R, convention: &Convention) -> Rewritten<BufReader<
 
 /// The rows of CSV in batches, which end early where records are long.
 struct CsvBatches<R> {
+    name: String,
     decoder: Decoder,
     text: Rewritten<R>,
     /// Bytes of records from which on a batch ends early.
     max_bytes: usize,
+    /// Whether the header is still among the records of `text`.
+    header: bool,
+    /// Records whose lines were taken from `text`.
+    records: usize,
+}
+
+/// Rows, whose cells are texts, and the lines that they begin in.
+struct CsvRows {
+    batch: RecordBatch,
+    lines: Vec<u64>,
 }
 
 impl<R: BufRead> CsvBatches<R> {
     /// Batches of as many rows as the builder says.
-    fn new(builder: ReaderBuilder, text: Rewritten<R>, max_record_bytes: u64) -> Self {
-        let max_bytes = usize::try_from(max_record_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES);
-        Self { decoder: builder.build_decoder(), text, max_bytes }
+    fn new(name: &str, builder: ReaderBuilder, text: Rewritten<R>) -> Self {
+        let Convention { header, max_record_bytes, .. } = text.convention();
+        let max_bytes = usize::try_from(*max_record_bytes).unwrap_or(BATCH_BYTES).min(BATCH_BYTES);
+        let (decoder, header) = (builder.build_decoder(), *header);
+        let text = text.with_lines();
+        Self { name: name.to_owned(), decoder, text, max_bytes, header, records: 0 }
+    }
+
+    fn flush(&mut self) -> Result<Option<CsvRows>> {
+        let Some(batch) = self.decoder.flush().map_err(|e| self.failure(e))? else {
+            return Ok(None);
+        };
+        if std::mem::take(&mut self.header) {
+            self.records += self.text.take_lines(1).len();
+        }
+        let lines = self.text.take_lines(batch.num_rows());
+        self.records += lines.len();
+        Ok(Some(CsvRows { batch, lines }))
+    }
+
+    /// An error of the decoder, which counts records, the header among them, and calls them lines.
+    fn failure(&self, error: ArrowError) -> Failure {
+        let ArrowError::CsvError(text) = error else { return invalid(&self.name, error) };
+        let Some((before, after)) = text.split_once(" for line ") else {
+            return Failure::content(&self.name, None, text);
+        };
+        let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = after.strip_suffix(rest).and_then(|number| number.parse::<usize>().ok());
+        let record = number.and_then(|number| number.checked_sub(1 + self.records));
+        let line = record.map(|record| self.text.line_of(record));
+        let rest = rest.replacen(" and field ", " in field ", 1);
+        Failure::content(&self.name, line, format!("{before}{rest}"))
     }
 }
 
 impl<R: BufRead> Iterator for CsvBatches<R> {
-    type Item = Result<RecordBatch, ArrowError>;
+    type Item = Result<CsvRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = 0;
         loop {
             let len = match self.text.fill_buf() {
                 Ok(buffer) => buffer.len(),
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(invalid(&self.name, error.into()))),
             };
             let whole = self.text.before_last_record();
             let ends = bytes >= self.max_bytes && whole > 0;
@@ -184,68 +240,117 @@ impl<R: BufRead> Iterator for CsvBatches<R> {
             let buffer = self.text.fill_buf().ok().and_then(|buffer| buffer.get(..wanted));
             let taken = match self.decoder.decode(buffer.unwrap_or_default()) {
                 Ok(taken) => taken,
-                Err(error) => return Some(Err(error)),
+                Err(error) => return Some(Err(self.failure(error))),
             };
             self.text.consume(taken);
             bytes += taken;
             if taken == 0 || self.decoder.capacity() == 0 || (ends && taken == wanted) {
-                return self.decoder.flush().transpose();
+                return self.flush().transpose();
             }
         }
     }
 }
 
-/// The schema in which times that all have an offset are instants in UTC, and times that sometimes
-/// have one are text.
-fn zones(
-    found: &Schema,
-    file: Rewritten<impl BufRead>,
-    max_record_bytes: u64,
-    format: &Format,
+/// A second look at the records that types are inferred from.
+struct Look<'a> {
+    name: &'a str,
+    format: &'a Format,
     max: Option<usize>,
-) -> Result<Schema, ArrowError> {
-    let fields = found.fields().iter().enumerate();
-    let times: Vec<usize> = fields
-        .filter(|(_, field)| matches!(field.data_type(), DataType::Timestamp(_, None)))
-        .map(|(i, _)| i)
-        .collect();
-    let mut fields: Vec<Field> = found.fields().iter().map(|f| f.as_ref().clone()).collect();
-    if times.is_empty() {
-        return Ok(Schema::new(fields));
-    }
-    let texts: Vec<Field> =
-        fields.iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
-    let texts = Schema::new(texts);
-    let rows = batch_rows(&texts);
-    let builder = ReaderBuilder::new(Arc::new(texts))
-        .with_format(format.clone())
-        .with_projection(times.clone())
-        .with_batch_size(rows);
-    let mut left = max.unwrap_or(usize::MAX);
-    // For each column, whether there are times without an offset, and with one.
-    let mut seen = vec![[false; 2]; times.len()];
-    for batch in CsvBatches::new(builder, file, max_record_bytes) {
-        let batch = batch?;
-        for (column, seen) in batch.columns().iter().zip(&mut seen) {
-            for cell in column.as_string::<i32>().iter().take(left).flatten() {
-                seen[usize::from(has_offset(cell))] = true;
+}
+
+/// The cells of a column, in the type that was found at first.
+#[derive(Clone, Copy, Default)]
+struct Cells {
+    /// Whether there are times without an offset, and with one.
+    local: bool,
+    instants: bool,
+    /// Whether the type would change or refuse one.
+    others: bool,
+}
+
+impl Look<'_> {
+    /// The schema in which times that all have an offset are instants in UTC, and columns are text
+    /// where times sometimes have one, or numbers begin with zeros, or no value of the type is what
+    /// the text says.
+    fn refined(&self, found: &Schema, file: Rewritten<impl BufRead>) -> Result<Schema> {
+        let fields = found.fields().iter().enumerate();
+        let may_change = |data_type: &DataType| {
+            use DataType::{Date32, Float64, Int64, Timestamp};
+            matches!(data_type, Int64 | Float64 | Date32 | Timestamp(..))
+        };
+        let columns: Vec<usize> =
+            fields.filter(|(_, field)| may_change(field.data_type())).map(|(i, _)| i).collect();
+        let mut fields: Vec<Field> = found.fields().iter().map(|f| f.as_ref().clone()).collect();
+        if columns.is_empty() {
+            return Ok(Schema::new(fields));
+        }
+        for (i, cells) in columns.iter().zip(self.cells(found, &columns, file)?) {
+            let Some(field) = fields.get_mut(*i) else { continue };
+            match (cells, field.data_type()) {
+                (Cells { others: true, .. } | Cells { local: true, instants: true, .. }, _) => {
+                    field.set_data_type(DataType::Utf8);
+                }
+                (Cells { instants: true, .. }, DataType::Timestamp(unit, _)) => {
+                    let unit = *unit;
+                    field.set_data_type(DataType::Timestamp(unit, Some("UTC".into())));
+                }
+                _ => {}
             }
         }
-        left = left.saturating_sub(batch.num_rows());
-        if left == 0 {
-            break;
-        }
+        Ok(Schema::new(fields))
     }
-    for (i, seen) in times.into_iter().zip(seen) {
-        match (seen, found.field(i).data_type()) {
-            ([false, true], DataType::Timestamp(unit, _)) => {
-                fields[i].set_data_type(DataType::Timestamp(*unit, Some("UTC".into())));
+
+    /// Looks at the cells of these columns.
+    ///
+    /// # Errors
+    /// If a record is malformed.
+    fn cells(
+        &self,
+        found: &Schema,
+        columns: &[usize],
+        file: Rewritten<impl BufRead>,
+    ) -> Result<Vec<Cells>> {
+        let texts =
+            found.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
+        let texts = Schema::new(texts.collect::<Vec<_>>());
+        // No more than are looked at, because those of a pipe are kept.
+        let rows = batch_rows(&texts);
+        let rows = self.max.map_or(rows, |max| max.div_ceil(max.div_ceil(rows).max(1)).max(1));
+        let builder = ReaderBuilder::new(Arc::new(texts))
+            .with_format(self.format.clone())
+            .with_projection(columns.to_vec())
+            .with_batch_size(rows);
+        let mut left = self.max.unwrap_or(usize::MAX);
+        let mut seen = vec![Cells::default(); columns.len()];
+        for rows in CsvBatches::new(self.name, builder, file) {
+            let batch = rows?.batch;
+            for ((i, column), seen) in columns.iter().zip(batch.columns()).zip(&mut seen) {
+                let data_type = in_microseconds(found.field(*i).data_type());
+                let is_time = matches!(data_type, DataType::Timestamp(..));
+                for cell in column.as_string::<i32>().iter().take(left).flatten() {
+                    let has_offset = is_time && has_offset(cell);
+                    seen.local |= is_time && !has_offset;
+                    seen.instants |= has_offset;
+                    seen.others |= !is_taken(cell, &data_type);
+                }
             }
-            ([true, true], _) => fields[i].set_data_type(DataType::Utf8),
-            _ => {}
+            left = left.saturating_sub(batch.num_rows());
+            if left == 0 {
+                break;
+            }
         }
+        Ok(seen)
     }
-    Ok(Schema::new(fields))
+}
+
+/// A type of times has microseconds at least.
+fn in_microseconds(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+        }
+        other => other.clone(),
+    }
 }
 
 /// The rows of a CSV file.
@@ -257,26 +362,23 @@ pub(crate) fn csv(
 ) -> Result<Batches> {
     let TextSchema { schema, stated } = columns;
     let (name, max_bytes) = (file.name.clone(), file.max_record_bytes);
-    let name = name.as_str();
-    let decoded = decoded_as(schema, csv_type);
-    let builder = ReaderBuilder::new(decoded)
-        .with_format(format_of(name, command))
+    // Texts, because of decimals and times the decoder drops digits, of dates it drops the time of
+    // day, it makes infinities of floats, and does not say the line of a value that is wrong.
+    let builder = ReaderBuilder::new(decoded_as(schema, |_| DataType::Utf8))
+        .with_format(format_of(&name, command))
         .with_batch_size(batch_rows(schema))
         .with_header_validation(!command.text.no_header && command.text.schema_only);
     let mark = nulls::mark();
     let texts = schema.fields().iter().map(|field| is_text(field.data_type())).collect();
-    let convention = convention(name, command, texts, mark.clone(), max_bytes);
-    let reader = CsvBatches::new(builder, rewritten(file.into_read(read)?, &convention), max_bytes);
-    let (name, schema, stated) = (name.to_owned(), schema.clone(), stated.clone());
+    let convention = convention(&name, command, texts, mark.clone(), max_bytes);
+    let rows = CsvBatches::new(&name, builder, rewritten(file.into_read(read)?, &convention));
+    let (schema, stated) = (schema.clone(), stated.clone());
     let (binary, hint) = (command.values.binary, late_value(command));
-    let mut line = 1 + u64::from(!command.text.no_header);
-    Ok(Box::new(reader.map(move |batch| {
-        let batch = batch.map_err(|e| csv_error(&name, e).with_hint(hint))?;
-        let first = line;
-        line += batch.num_rows() as u64;
+    Ok(Box::new(rows.map(move |rows| {
+        let CsvRows { batch, lines } = rows?;
         let batch = unmarked(&batch, &mark)?;
         finish(&batch, &schema, binary, &stated).map_err(|wrong| {
-            let line = wrong.row.map(|row| first + row as u64);
+            let line = wrong.row.and_then(|row| lines.get(row).copied());
             Failure::content(&name, line, wrong.error).with_hint(hint)
         })
     })))
@@ -306,33 +408,12 @@ fn unmarked(batch: &RecordBatch, mark: &str) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
 }
 
-/// Arrow names the line somewhere in the text, and counts from 0 if a value is wrong.
-fn csv_error(name: &str, error: ArrowError) -> Failure {
-    let text = match &error {
-        ArrowError::CsvError(text) | ArrowError::ParseError(text) => text.clone(),
-        _ => return invalid(name, error),
-    };
-    let number = |word: &str| {
-        let (_, rest) = text.split_once(word)?;
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        rest.get(..end)?.parse::<u64>().ok()
-    };
-    // Inference names the line itself.
-    let from = u64::from(!text.contains("unequal lengths"));
-    let line = number("at line ").map(|line| line + from).or_else(|| number("for line "));
-    let text = text.split(". Row data").next().unwrap_or_default();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    Failure::content(name, line, text)
-}
-
-/// The type in which the CSV decoder reads a cell that becomes this type.
-fn csv_type(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Boolean => data_type.clone(),
-        other if other.is_integer() => other.clone(),
-        // Of decimals and times the decoder drops digits, of dates it drops the time of day, and it
-        // makes infinities of floats.
-        _ => DataType::Utf8,
+/// An error of the first look, which may say the line.
+fn inference_error(name: &str, error: ArrowError) -> Failure {
+    let ArrowError::CsvError(text) = error else { return invalid(name, error) };
+    match text.split_once(" at line ") {
+        Some((text, line)) => Failure::content(name, line.parse().ok(), text),
+        None => Failure::content(name, None, text),
     }
 }
 
@@ -360,10 +441,13 @@ mod tests {
                 };
                 let rewritten = rewritten(text.as_bytes(), &convention);
                 let builder = ReaderBuilder::new(schema).with_batch_size(8192);
-                let batches = CsvBatches::new(builder, rewritten, max);
+                let batches = CsvBatches::new("a", builder, rewritten);
                 let mut rows = 0;
                 for batch in batches {
-                    let batch = batch.expect("CSV");
+                    let CsvRows { batch, lines } = batch.expect("CSV");
+                    let step = if end == "\n\n" { 2 } else { 1 };
+                    assert_eq!(lines[0], 1 + step * rows as u64, "{end:?}");
+                    assert_eq!(lines.len(), batch.num_rows(), "{end:?}");
                     assert!(batch.num_rows() <= 13, "{} rows, {end:?}", batch.num_rows());
                     let [n, t] = [0, 1].map(|i| batch.column(i).as_string::<i32>());
                     for (n, t) in n.iter().zip(t) {

@@ -5,6 +5,7 @@ mod inference;
 mod maps;
 mod names;
 mod decimals;
+mod datetimes;
 mod times;
 mod numbers;
 mod columns;

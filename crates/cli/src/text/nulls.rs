@@ -4,6 +4,7 @@
 //! never is. The cells are rewritten for the decoder, which takes empty cells for null: nulls
 //! become empty cells, empty texts become a mark that is removed again after decoding.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 /// The texts of null, and the delimiter of cells.
@@ -50,9 +51,12 @@ pub(super) struct Rewritten<R> {
     /// Bytes of the record so far, and records before it.
     record_bytes: u64,
     records: u64,
-    /// The number of the line, and of that in which the last quotes begin.
+    /// The number of the line, and of those in which the record and the last quotes begin.
     line: u64,
+    record_line: u64,
     quotes_line: u64,
+    /// The lines of records that have ended, if they are asked for.
+    lines: Option<VecDeque<u64>>,
     /// Whether the byte before ended a line, and may be half of its end.
     after_cr: bool,
     /// Bytes of a byte order mark so far; more of them where there is none, or no more.
@@ -97,10 +101,35 @@ impl<R: BufRead> Rewritten<R> {
             record_bytes: 0,
             records: 0,
             line: 1,
+            record_line: 1,
             quotes_line: 1,
+            lines: None,
             after_cr: false,
             bom: 0,
         }
+    }
+
+    /// The same with the lines of the records, for [`Self::take_lines`].
+    pub(super) fn with_lines(mut self) -> Self {
+        self.lines = Some(VecDeque::new());
+        self
+    }
+
+    pub(super) fn convention(&self) -> &Convention {
+        &self.convention
+    }
+
+    /// Takes the lines that the next records begin in.
+    pub(super) fn take_lines(&mut self, records: usize) -> Vec<u64> {
+        let lines = self.lines.as_mut().map(|lines| lines.drain(..records.min(lines.len())));
+        lines.into_iter().flatten().collect()
+    }
+
+    /// The line that a record begins in, by its number after those that were taken; that of the
+    /// last record if there are fewer.
+    pub(super) fn line_of(&self, record: usize) -> u64 {
+        let lines = self.lines.as_ref();
+        lines.and_then(|lines| lines.get(record)).copied().unwrap_or(self.record_line)
     }
 
     /// Bytes before the last record that the buffer has the beginning of.
@@ -118,6 +147,7 @@ impl<R: BufRead> Rewritten<R> {
         }
         if !self.begun {
             self.last_record = self.out.len();
+            self.record_line = self.line;
         }
         match self.state {
             State::Start if byte == b'"' => {
@@ -211,8 +241,15 @@ impl<R: BufRead> Rewritten<R> {
             }
             self.column = 0;
             self.first = false;
-            self.record_bytes = 0;
-            self.records += 1;
+            self.end_record();
+        }
+    }
+
+    fn end_record(&mut self) {
+        self.record_bytes = 0;
+        self.records += 1;
+        if let Some(lines) = &mut self.lines {
+            lines.push_back(self.record_line);
         }
     }
 
@@ -279,6 +316,7 @@ impl<R: BufRead> Rewritten<R> {
             }
             if self.begun {
                 self.write_cell(true);
+                self.end_record();
             }
             (self.state, self.begun, self.column) = (State::Start, false, 0);
         }

@@ -111,6 +111,13 @@ pub(super) fn is_inexact_integer(text: &str) -> bool {
         && !digits.parse::<f64>().is_ok_and(|double| format!("{double:.0}") == digits)
 }
 
+/// Whether a text is a number that begins with a zero before another digit, as codes do.
+pub(super) fn has_leading_zero(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    matches!(digits.as_bytes(), [b'0', b'0'..=b'9', ..])
+}
+
 /// Digits that every double keeps.
 const EXACT_DIGITS: usize = 15;
 /// Digits of a Decimal128 and a Decimal256.

@@ -1,9 +1,10 @@
 //! Recognises texts of JSON that are dates, times, or floats that JSON has no numbers for.
 
-use arrow_array::timezone::Tz;
 use arrow_array::types::Date32Type;
-use arrow_cast::parse::{Parser, string_to_datetime};
+use arrow_cast::parse::Parser;
 use arrow_schema::{DataType, TimeUnit};
+
+use super::datetimes::Instant;
 
 /// The properties of the texts of one place.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,8 +102,7 @@ impl Time {
         let is_offset = matches!(offset, "" | "Z")
             || (offset.len() == 6 && (has_form(offset, "+00:00") || has_form(offset, "-00:00")));
         let is_whole = rest.starts_with('.') == (digits > 0) && digits <= 9;
-        let utc: Tz = "UTC".parse().ok()?;
-        if !is_offset || !is_whole || string_to_datetime(&utc, text).is_err() {
+        if !is_offset || !is_whole || Instant::parse(text, "UTC").is_err() {
             return None;
         }
         let year: u32 = text.get(..4)?.parse().ok()?;
@@ -146,6 +146,7 @@ mod tests {
             (&["2024-01-01T10:00:00 or later"], DataType::Utf8),
             (&["2024-01-01T25:00:00"], DataType::Utf8),
             (&["2024-01-01T10:00:00."], DataType::Utf8),
+            (&["2016-12-31T23:59:60Z"], DataType::Utf8),
             (&["NaN", "-Infinity"], DataType::Float64),
             (&["NaN", "2024-01-01"], DataType::Utf8),
             (&["", "2024-01-01"], DataType::Utf8),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array,
-    ListArray, RecordBatch, StringArray, TimestampMicrosecondArray, make_array,
+    ListArray, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampSecondArray,
+    make_array,
 };
 use arrow_buffer::i256;
 use arrow_ipc::writer::FileWriter;
@@ -591,6 +592,13 @@ fn digits_of_times_beyond_a_type_are_refused() {
         ("time32(s)", "10:30 PM", Some("22:30:00")),
         ("time32(ms)", "10:00:00.5", Some("10:00:00.500")),
         ("time32(ms)", "1500", Some("00:00:01.500")),
+        ("time32(s)", "86399", Some("23:59:59")),
+        ("time32(s)", "86400", None),
+        ("time64(us)", "90000000000", None),
+        ("time64(us)", "-5", None),
+        ("time64(us)", "23:59:60", None),
+        ("time64(us)", "10:00:60", None),
+        ("timestamp(us)", "2016-12-31T23:59:60", None),
         ("date64", "2024-02-01T10:11:12.3456", None),
         ("date64", "2024-02-01T10:11:12.345", Some("2024-02-01T10:11:12.345")),
         ("date64", "2024-02-01T10:11:12-05:00", None),
@@ -853,4 +861,97 @@ fn columns_of_one_name_have_the_types_that_are_stated() {
         let said = folder.refused(2, &args(schema));
         assert!(said.contains(wanted), "{said}");
     }
+}
+
+#[test]
+fn years_before_0_and_after_9999_come_back() {
+    let folder = Folder::new();
+    let far = [253_402_300_800, -126_037_641_600, -62_167_219_201, 8_210_298_412_799];
+    let local = TimestampMicrosecondArray::from_iter_values(far.map(|second| second * 1_000_000));
+    let instants = TimestampSecondArray::from_iter_values(far);
+    let columns: Vec<(&str, ArrayRef)> =
+        vec![("l", Arc::new(local)), ("i", Arc::new(instants.with_timezone("UTC")))];
+    folder.columns("a.parquet", columns);
+    for name in ["a.csv", "a.jsonl"] {
+        folder.text(&["convert", "a.parquet", "-o", name]);
+        let text = folder.content(name);
+        assert!(text.contains("+10000-01-01T00:00:00") && text.contains("-202"), "{text}");
+        // Inferred, they are text.
+        folder.text(&["convert", name, "-o", "t.parquet"]);
+        assert_eq!(folder.type_of("t.parquet", "l"), DataType::Utf8);
+        let schema = "l: timestamp(us), i: timestamp(s, UTC)";
+        folder.text(&["convert", name, "--schema", schema, "-o", "b.csv"]);
+        folder.text(&["convert", "a.parquet", "-o", "a2.csv"]);
+        assert_eq!(folder.content("b.csv"), folder.content("a2.csv"), "{name}");
+    }
+    let said =
+        folder.refused(3, &["convert", "a.csv", "--schema", "l: timestamp(ns)", "--to", "csv"]);
+    assert!(said.contains("+10000-01-01T00:00:00") && said.contains("beyond the years"), "{said}");
+}
+
+#[test]
+fn zeros_in_front_of_numbers_are_kept() {
+    let folder = Folder::new();
+    folder.put("a.csv", "zip,n,f,neg\n00123,0,0.5,-1\n10115,10,1.5,-007\n");
+    let line = "{\"zip\":\"00123\",\"n\":0,\"f\":0.5,\"neg\":\"-1\"}\n";
+    assert!(folder.text(&["convert", "a.csv", "--to", "jsonl"]).starts_with(line));
+    for (first, late) in [("1", "007"), ("1.5", "00.5"), ("1.5", "01")] {
+        folder.put("a.csv", format!("k,a\n0,{first}\n1,{late}\n"));
+        let args = ["convert", "a.csv", "--to", "csv"];
+        assert_eq!(folder.text(&args), folder.content("a.csv"));
+        let said = folder.refused(3, &[&args[..], &["--infer-rows", "1"]].concat());
+        assert!(said.contains("a.csv, line 3: column a: ") && said.contains(late), "{said}");
+        assert!(said.contains("hint: "), "{said}");
+        folder.text(&[&args[..], &["--schema", "a: float64"]].concat());
+    }
+}
+
+#[test]
+fn cells_that_are_no_dates_and_times_are_text() {
+    let folder = Folder::new();
+    for cells in [
+        ["2024-01-01T00:00:00.123456789", "9999-01-01T00:00:00"],
+        ["2016-12-31T23:59:59Z", "2016-12-31T23:59:60Z"],
+        ["2024-01-01T00:00:00", "2024-01-01T25:00:00"],
+        ["2024-01-01T00:00:00", "2024-01-01T00:00:00 or later"],
+        ["2024-01-01", "0000-00-00"],
+    ] {
+        put_cells(&folder, &cells);
+        for name in ["a.csv", "a.jsonl"] {
+            folder.text(&["convert", name, "-o", "a.parquet"]);
+            assert_eq!(folder.type_of("a.parquet", "a"), DataType::Utf8, "{name} {cells:?}");
+        }
+        folder.text(&["convert", "a.parquet", "-o", "b.csv"]);
+        assert_eq!(folder.content("b.csv"), folder.content("a.csv"));
+    }
+}
+
+#[test]
+fn errors_in_csv_say_the_line() {
+    let folder = Folder::new();
+    // A record of three lines, and empty lines.
+    let before = "k,a\n1,\"x\ny\nz\"\n\n\n";
+    for (bad, flags, wanted) in [
+        (&b"2,w,3\n"[..], &[][..], "expected 2 got "),
+        (b"2\n", &[], "expected 2 got 1"),
+        (b"2,w,3\n", &["--infer-rows", "1"], "expected 2 got "),
+        (b"2,\xff\n", &[], "invalid UTF-8 data in field 2"),
+        (b"2,\xff\n", &["--infer-rows", "1"], "invalid UTF-8 data in field 2"),
+        (b"x,w\n", &["--infer-rows", "1"], "column k: "),
+        (b"x,w\n", &["--schema", "k: boolean"], "column k: "),
+    ] {
+        let first = if flags.contains(&"k: boolean") { "k,a\nTRUE,\"\n\n\"\n\n\n" } else { before };
+        folder.put("a.csv", [first.as_bytes(), bad].concat());
+        let args = [&["convert", "a.csv", "--to", "jsonl"], flags].concat();
+        let said = folder.refused(3, &args);
+        assert!(said.contains("a.csv, line 7: ") && said.contains(wanted), "{args:?}: {said}");
+    }
+    let rows = "1,\"\n\"\n".repeat(20_000);
+    folder.put("a.csv", format!("k,a\n{rows}x,1\n"));
+    let said = folder.refused(3, &["convert", "a.csv", "--to", "jsonl"]);
+    assert!(said.contains("a.csv, line 40002: column k: "), "{said}");
+    // One column, in which an empty line is a record.
+    folder.put("a.csv", "k\r\n\r\n\r\nx\r\n");
+    let said = folder.refused(3, &["convert", "a.csv", "--schema", "k: int64", "--to", "jsonl"]);
+    assert!(said.contains("a.csv, line 4: column k: "), "{said}");
 }
