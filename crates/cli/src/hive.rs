@@ -123,6 +123,33 @@ struct Seen {
     some: bool,
     integers: bool,
     dates: bool,
+    /// The length of all texts; `None` if they differ, or none was seen.
+    len: Option<usize>,
+    /// Whether a number is not as it is written: it begins with a zero.
+    padded: bool,
+}
+
+impl Seen {
+    fn see(&mut self, value: &str) {
+        let number = integer(value);
+        self.integers = self.integers && number.is_some();
+        self.padded |= number.is_some_and(|number| number.to_string() != value);
+        self.dates = self.dates && date(value).is_some();
+        let is_alike = !self.some || self.len == Some(value.len());
+        self.len = Some(value.len()).filter(|_| is_alike);
+        self.some = true;
+    }
+
+    /// Integers if all are, or dates if all are, else text. Numbers with zeros in front are text
+    /// where their lengths differ: 1 and 01 are two values.
+    fn data_type(&self) -> DataType {
+        match self {
+            Self { some: false, .. } => DataType::Utf8,
+            Self { integers: true, padded, len, .. } if !padded || len.is_some() => DataType::Int64,
+            Self { dates: true, .. } => DataType::Date32,
+            _ => DataType::Utf8,
+        }
+    }
 }
 
 /// The partition columns of files, by the names of their folders below `common`; `None` for all if
@@ -139,24 +166,19 @@ pub(crate) fn partitions(
     for (key, value) in pairs.iter().flatten() {
         let of_key = seen.entry(key).or_insert_with(|| {
             keys.push(key);
-            Seen { place: keys.len() - 1, some: false, integers: true, dates: true }
+            let place = keys.len() - 1;
+            Seen { place, some: false, integers: true, dates: true, len: None, padded: false }
         });
-        let Some(value) = value else { continue };
-        of_key.some = true;
-        of_key.integers = of_key.integers && integer(value).is_some();
-        of_key.dates = of_key.dates && date(value).is_some();
+        if let Some(value) = value {
+            of_key.see(value);
+        }
     }
     if keys.is_empty() {
         return vec![None; paths.len()];
     }
     let infer = types == HiveTypes::Infer;
-    // Integers if all are, or dates if all are, else text.
     let field = |key: &&str| {
-        let data_type = match seen.get(key).filter(|_| infer) {
-            Some(Seen { some: true, integers: true, .. }) => DataType::Int64,
-            Some(Seen { some: true, dates: true, .. }) => DataType::Date32,
-            _ => DataType::Utf8,
-        };
+        let data_type = seen.get(key).filter(|_| infer).map_or(DataType::Utf8, Seen::data_type);
         Field::new(*key, data_type, true)
     };
     let schema: SchemaRef = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));

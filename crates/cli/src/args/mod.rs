@@ -176,7 +176,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = READING)]
     pub(crate) no_hive: bool,
     /// How values in the names of folders are typed: as integers or dates if all of them are such,
-    /// or as text, which tells 1 and 01 apart.
+    /// or as text. Numbers with zeros in front are integers only if all have one length: 01 and 02
+    /// are, 1 and 01 are text.
     #[arg(long, global = true, value_name = "infer|text", default_value = "infer", hide_default_value = true, help_heading = READING)]
     pub(crate) hive_types: HiveTypes,
     /// Unit of INT96 timestamps.
