@@ -384,6 +384,7 @@ impl Iterator for ElementSpans {
         let mut span = self.fields.value(value);
         let inner = std::mem::replace(&mut self.fields.context, outer);
         span.row_group = inner.row_group;
+        span.leaf = inner.column.as_ref().map(|column| column.leaf.index);
         span.column = inner.column.map(|column| column.path.clone());
         Some(span)
     }

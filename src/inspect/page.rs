@@ -60,6 +60,7 @@ impl ChunkContext {
         let mut span = Span::in_file(&self.source, range, kind, name);
         span.row_group = Some(self.row_group);
         span.column = Some(self.column.path.clone());
+        span.leaf = Some(self.column.leaf.index);
         span
     }
 

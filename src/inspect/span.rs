@@ -39,6 +39,8 @@ pub struct Span {
     pub row_group: Option<usize>,
     /// Dotted path of the column that it belongs to.
     pub column: Option<Arc<str>>,
+    /// Index of the leaf that this column is: several may have one dotted path.
+    pub leaf: Option<usize>,
     /// Index of the data page that it belongs to, the dictionary page not counted.
     pub page: Option<usize>,
     /// What else claims some of these bytes. The first claim has them; the others are here.
@@ -278,6 +280,7 @@ impl Span {
             field: None,
             row_group: None,
             column: None,
+            leaf: None,
             page: None,
             references: Vec::new(),
             children: None,

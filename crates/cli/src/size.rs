@@ -60,7 +60,26 @@ pub(crate) fn run(command: &Size, global: &Global) -> Result<()> {
     after_printing(printed, end)
 }
 
-/// Bytes under one name.
+/// A group of bytes that a line is about.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    kind: &'static str,
+    name: String,
+    /// The leaf, of a column: several may have one name.
+    leaf: Option<usize>,
+}
+
+impl Group {
+    fn new(kind: &'static str, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), leaf: None }
+    }
+
+    fn of_column(leaf: usize, name: impl Into<String>) -> Self {
+        Self { leaf: Some(leaf), ..Self::new("column", name) }
+    }
+}
+
+/// Bytes of a group.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
@@ -73,7 +92,7 @@ impl FileSize {
     fn new(layout: &FileLayout, command: &Size, global: &Global) -> Result<Self> {
         let path = &layout.path;
         let memory = ReportMemory::new(global);
-        let mut sums: BTreeMap<(&'static str, String), Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Group, Sum> = BTreeMap::new();
         let (mut full, mut text_bytes) = (None, 0);
         let row_groups = layout.footer().map_or(0, |footer| footer.row_groups());
         let chunks = row_groups.saturating_mul(layout.columns());
@@ -84,13 +103,13 @@ impl FileSize {
             SizeBy::Structure | SizeBy::Encoding => Detail::Pages,
         };
         let walked = pieces(&layout.inspector, detail, |piece| {
-            let key = codecs.key(piece, command.by);
-            if !sums.contains_key(&key) {
-                text_bytes += key.1.len() + size_of::<((&str, String), Sum)>();
+            let group = codecs.group(piece, command.by);
+            if !sums.contains_key(&group) {
+                text_bytes += group.name.len() + size_of::<(Group, Sum)>();
                 full = full.take().or_else(|| memory.check(path, 2 * text_bytes).err());
             }
             if full.is_none() {
-                sums.entry(key).or_default().add(piece);
+                sums.entry(group).or_default().add(piece);
             }
         });
         walked.map_err(|e| e.at_file(path.as_str()))?;
@@ -103,7 +122,7 @@ impl FileSize {
         let file_bytes = layout.file_bytes();
         let mut lines: Vec<SizeLine> = sums
             .into_iter()
-            .map(|((kind, name), sum)| SizeLine::new(name, kind, &sum, file_bytes))
+            .map(|(Group { kind, name, .. }, sum)| SizeLine::new(name, kind, &sum, file_bytes))
             .collect();
         // Stable: of equal ones the first by its name.
         lines.sort_by_key(|line| std::cmp::Reverse(line.bytes));
@@ -125,7 +144,7 @@ impl FileSize {
 }
 
 /// Adds what the chunks of each column decompress to.
-fn add_uncompressed(layout: &FileLayout, sums: &mut BTreeMap<(&'static str, String), Sum>) {
+fn add_uncompressed(layout: &FileLayout, sums: &mut BTreeMap<Group, Sum>) {
     let mut leaves: Vec<u64> = vec![0; layout.columns()];
     for chunk in layout.chunks() {
         if let Some(bytes) = leaves.get_mut(chunk.column) {
@@ -133,9 +152,8 @@ fn add_uncompressed(layout: &FileLayout, sums: &mut BTreeMap<(&'static str, Stri
         }
     }
     for (leaf, bytes) in leaves.into_iter().enumerate() {
-        if let Some(sum) = sums.get_mut(&("column", layout.column(leaf))) {
-            let before = sum.uncompressed_bytes.unwrap_or(0);
-            sum.uncompressed_bytes = Some(before.saturating_add(bytes));
+        if let Some(sum) = sums.get_mut(&Group::of_column(leaf, layout.column(leaf))) {
+            sum.uncompressed_bytes = Some(bytes);
         }
     }
 }
@@ -188,13 +206,11 @@ impl SizeLine {
 struct Codecs {
     columns: usize,
     of_chunks: Vec<Option<CompressionCodec>>,
-    leaves: BTreeMap<String, usize>,
 }
 
 impl Codecs {
     fn new(layout: &FileLayout, by: SizeBy) -> Self {
         let columns = if by == SizeBy::Codec { layout.columns() } else { 0 };
-        let leaves = (0..columns).map(|leaf| (layout.column(leaf), leaf)).collect();
         let mut of_chunks = Vec::new();
         if columns > 0 {
             for chunk in layout.chunks() {
@@ -206,29 +222,29 @@ impl Codecs {
                 }
             }
         }
-        Self { columns, of_chunks, leaves }
+        Self { columns, of_chunks }
     }
 
-    /// The group that a piece counts for: its kind, and its name.
-    fn key(&self, piece: &Piece<'_>, by: SizeBy) -> (&'static str, String) {
-        let structure = || ("structure", piece.part.name().to_owned());
+    /// The group that a piece counts for.
+    fn group(&self, piece: &Piece<'_>, by: SizeBy) -> Group {
+        let structure = || Group::new("structure", piece.part.name());
         match by {
-            SizeBy::Column => match piece.column {
-                Some(column) => ("column", column.to_string()),
+            SizeBy::Column => match piece.column.zip(piece.leaf) {
+                Some((column, leaf)) => Group::of_column(leaf, &**column),
                 None => structure(),
             },
             SizeBy::Structure => structure(),
             SizeBy::Encoding => match (piece.encoding, piece.part) {
                 (Some(encoding), BytesUse::DictionaryPages) => {
-                    ("dictionary", format!("dictionary pages, {encoding}"))
+                    Group::new("dictionary", format!("dictionary pages, {encoding}"))
                 }
                 (Some(encoding), BytesUse::Values | BytesUse::LevelsAndValues) => {
-                    ("encoding", encoding.to_string())
+                    Group::new("encoding", encoding.to_string())
                 }
                 _ => structure(),
             },
             SizeBy::Codec => match self.codec(piece) {
-                Some(codec) => ("codec", codec.to_string()),
+                Some(codec) => Group::new("codec", codec.to_string()),
                 None => structure(),
             },
         }
@@ -238,8 +254,7 @@ impl Codecs {
         if piece.part != BytesUse::Pages {
             return None;
         }
-        let leaf = self.leaves.get(&**piece.column?)?;
-        *self.of_chunks.get(piece.row_group? * self.columns + leaf)?
+        *self.of_chunks.get(piece.row_group? * self.columns + piece.leaf?)?
     }
 }
 

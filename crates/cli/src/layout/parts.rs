@@ -98,6 +98,8 @@ pub(crate) struct Piece<'a> {
     pub(crate) row_group: Option<usize>,
     /// Dotted path of the column that they belong to.
     pub(crate) column: Option<&'a Arc<str>>,
+    /// The index of its leaf: several may have one path.
+    pub(crate) leaf: Option<usize>,
 }
 
 /// How far column chunks are taken apart.
@@ -138,7 +140,8 @@ pub(crate) fn pieces(
 }
 
 fn piece<'a>(chunk: &'a Span, part: BytesUse, bytes: u64, encoding: Option<Encoding>) -> Piece<'a> {
-    Piece { part, bytes, encoding, row_group: chunk.row_group, column: chunk.column.as_ref() }
+    let Span { row_group, leaf, .. } = *chunk;
+    Piece { part, bytes, encoding, row_group, column: chunk.column.as_ref(), leaf }
 }
 
 /// The pieces of what a column chunk is made of: a page, mostly.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
-use marquetry::format::Thrift as _;
-use marquetry::{BloomOptions, ColumnOptions, WriteOptions, Writer};
+use marquetry::format::{Encoding, Thrift as _};
+use marquetry::{BloomOptions, ColumnOptions, Compression, WriteOptions, Writer};
 use serde_json::Value;
 
 use crate::support::folder::{Folder, error};
@@ -136,4 +136,39 @@ fn columns_after_a_broken_chunk_are_counted() {
     let bytes = codec.filter(|line| line["kind"] == "codec").map(|line| line["bytes"].as_u64());
     let pages = a["bytes"].as_u64().zip(c["bytes"].as_u64()).map(|(a, c)| a + c);
     assert_eq!(Some(bytes.flatten().sum()), pages, "{codecs}");
+}
+
+#[test]
+fn columns_of_one_path_are_told_apart() {
+    let folder = Folder::new();
+    let numbers =
+        |n: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..1000).map(|i| i * n))) };
+    let batch = arrow_array::RecordBatch::try_from_iter([("a", numbers(1)), ("b", numbers(7))]);
+    let batch = batch.expect("a batch");
+    let plain = |column: ColumnOptions| {
+        column.with_compression(Compression::Uncompressed).with_encoding(Encoding::Plain)
+    };
+    let options = WriteOptions::new().with_compression(Compression::Snappy);
+    let options = options.with_column("b", plain);
+    let path = folder.path("a.parquet");
+    let mut writer = Writer::create_with(path, batch.schema(), options).expect("a writer");
+    writer.write(&batch).expect("written");
+    writer.finish().expect("finished");
+    let sizes = |by: &str| -> Vec<Value> {
+        let found = folder.json(&["size", "a.parquet", "--by", by]);
+        let lines = found["files"][0]["lines"].as_array().expect("lines").iter();
+        lines.filter(|line| line["kind"] == by).cloned().collect()
+    };
+    let (codecs, mut columns) = (sizes("codec"), sizes("column"));
+    assert_eq!((codecs.len(), columns.len()), (2, 2));
+    folder.rename("a.parquet", 1, "a");
+    columns.iter_mut().for_each(|line| line["name"] = "a".into());
+    let without_shares = |mut lines: Vec<Value>| {
+        // The footer is shorter now.
+        lines.iter_mut().for_each(|line| line["share"] = Value::Null);
+        lines
+    };
+    for (by, before) in [("codec", codecs), ("column", columns)] {
+        assert_eq!(without_shares(sizes(by)), without_shares(before), "{by}");
+    }
 }

@@ -107,6 +107,19 @@ impl Folder {
         self.put(name, close(file, &footer));
     }
 
+    /// Gives a column another name in the footer of a flat file: it may be that of another column.
+    pub fn rename(&self, file: &str, leaf: usize, name: &str) {
+        self.change_footer(file, |footer| {
+            name.clone_into(&mut footer.schema[leaf + 1].name);
+            for group in &mut footer.row_groups {
+                let meta = group.columns[leaf].meta_data.as_mut().expect("metadata");
+                meta.path_in_schema = vec![name.to_owned()];
+            }
+            // The types of Arrow have the old name.
+            footer.key_value_metadata = None;
+        });
+    }
+
     /// Makes a Parquet file with these columns, which may have nulls.
     pub fn columns(&self, name: &str, columns: Vec<(&str, ArrayRef)>) {
         let columns = columns.into_iter().map(|(name, column)| (name, column, true));
