@@ -21,6 +21,7 @@
 //! | gives up a read for one with better filters | [`BatchStream::take_over`] |
 //! | reacts when memory runs out | [`BatchStream::hold_back`], [`AsyncWriter::drain`] |
 //! | shows what filters did | [`FilterCounters`] |
+//! | shows the bounds that filters go by | [`Footer::trusted_bounds`] |
 //! | filters, joins and reorders rows of any type that a file states | [`rows`] |
 //!
 //! # How an engine drives a read
@@ -104,6 +105,7 @@
 //! [`BatchStream::hold_back`]: crate::BatchStream::hold_back
 //! [`BatchStream::share_memory`]: crate::BatchStream::share_memory
 //! [`BatchStream::take_over`]: crate::BatchStream::take_over
+//! [`Footer::trusted_bounds`]: crate::read::Footer::trusted_bounds
 //! [`Plan::claimed_rows`]: crate::read::Plan::claimed_rows
 //! [`Plan::wanted_bytes`]: crate::read::Plan::wanted_bytes
 //! [`Predicate::last_function`]: crate::Predicate::last_function

@@ -252,7 +252,7 @@ impl PageFacts {
         if pages == 0 && rows > 0 {
             return Err(Error::malformed(Spec::PageIndex, "no page for the rows"));
         }
-        let believed = matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed);
+        let believed = trusts_page_bounds(leaf, order);
         let is_total = matches!(order, Some(ColumnOrder::Ieee754TotalOrder));
         let order = believed.then(|| ValueOrder::for_leaf(leaf, is_total));
         let levels = usize::from(leaf.max_def) + 1;
@@ -425,24 +425,56 @@ fn bounds(
     statistics: &Statistics,
     trust: BoundsTrust,
 ) -> (Option<StoredBound>, Option<StoredBound>) {
-    let bound = |bytes: &Option<Vec<u8>>, exact: Option<bool>| {
-        let bytes = bytes.clone()?;
-        Some(StoredBound { bytes, exact: exact.unwrap_or(true) })
+    let bound = |(bytes, exact): (Option<&[u8]>, Option<bool>)| {
+        Some(StoredBound { bytes: bytes?.to_vec(), exact: exact.unwrap_or(true) })
     };
-    let ordered = || {
-        (
-            bound(&statistics.min_value, statistics.is_min_value_exact),
-            bound(&statistics.max_value, statistics.is_max_value_exact),
-        )
-    };
-    let deprecated = || (bound(&statistics.min, None), bound(&statistics.max, None));
+    let (min, max) = stated_bounds(statistics, trust);
+    (bound(min), bound(max))
+}
+
+/// The least and the greatest value in the fields that count, and whether each is said to be exact.
+fn stated_bounds(
+    statistics: &Statistics,
+    trust: BoundsTrust,
+) -> ((Option<&[u8]>, Option<bool>), (Option<&[u8]>, Option<bool>)) {
+    let ordered = (
+        (statistics.min_value.as_deref(), statistics.is_min_value_exact),
+        (statistics.max_value.as_deref(), statistics.is_max_value_exact),
+    );
+    let deprecated = ((statistics.min.as_deref(), None), (statistics.max.as_deref(), None));
     match trust {
-        BoundsTrust::None => (None, None),
-        BoundsTrust::Ordered => ordered(),
-        BoundsTrust::Deprecated => deprecated(),
-        BoundsTrust::Signed => match ordered() {
-            (None, None) => deprecated(),
+        BoundsTrust::None => Default::default(),
+        BoundsTrust::Ordered => ordered,
+        BoundsTrust::Deprecated => deprecated,
+        BoundsTrust::Signed => match ordered {
+            ((None, _), (None, _)) => deprecated,
             found => found,
         },
     }
+}
+
+/// The statistics with those bounds only that count, in `min_value` and `max_value`. `order` is as
+/// for [`ColumnFacts::of_chunk`].
+#[cfg(feature = "engine")]
+pub(crate) fn with_trusted_bounds(
+    leaf: &Leaf,
+    order: Option<&ColumnOrder>,
+    statistics: &Statistics,
+) -> Statistics {
+    let ((min, is_min_exact), (max, is_max_exact)) = stated_bounds(statistics, trust(leaf, order));
+    Statistics {
+        min: None,
+        max: None,
+        min_value: min.map(<[u8]>::to_vec),
+        max_value: max.map(<[u8]>::to_vec),
+        is_min_value_exact: is_min_exact,
+        is_max_value_exact: is_max_exact,
+        ..statistics.clone()
+    }
+}
+
+/// Whether the bounds of pages in a column index count. `order` is as for
+/// [`ColumnFacts::of_chunk`].
+pub(crate) fn trusts_page_bounds(leaf: &Leaf, order: Option<&ColumnOrder>) -> bool {
+    matches!(trust(leaf, order), BoundsTrust::Ordered | BoundsTrust::Signed)
 }

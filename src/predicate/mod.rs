@@ -160,6 +160,8 @@ pub(crate) use expression::Predicate;
 pub(crate) use facts::{
     ColumnFacts, PageFacts, all_pages_refer_to_dictionary, dictionary_is_complete,
 };
+#[cfg(feature = "engine")]
+pub(crate) use facts::{trusts_page_bounds, with_trusted_bounds};
 pub(crate) use learn::AdaptiveStats;
 pub(crate) use possible_results::PruneResult;
 pub(crate) use statistics::ColumnStatistics;

@@ -195,6 +195,24 @@ impl Footer {
         (orders.len() >= self.schema().leaves_len()).then(|| orders.get(leaf)).flatten()
     }
 
+    /// The statistics of a leaf with those bounds only that filters go by, in `min_value` and
+    /// `max_value`: their order is defined, and the footer states it. The deprecated bounds are of
+    /// the order of numbers with a sign.
+    #[cfg(feature = "engine")]
+    pub fn trusted_bounds(
+        &self,
+        leaf: &Leaf,
+        statistics: &crate::format::Statistics,
+    ) -> crate::format::Statistics {
+        crate::predicate::with_trusted_bounds(leaf, self.column_order(leaf.index), statistics)
+    }
+
+    /// Whether filters go by the bounds of a leaf in column indexes.
+    #[cfg(feature = "engine")]
+    pub fn trusts_page_bounds(&self, leaf: &Leaf) -> bool {
+        crate::predicate::trusts_page_bounds(leaf, self.column_order(leaf.index))
+    }
+
     /// Whether the metadata prove a leaf to be null in all rows.
     pub(in crate::read) fn is_all_null(&self, leaf: usize) -> bool {
         (0..self.row_groups()).all(|row_group| {

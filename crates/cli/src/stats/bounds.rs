@@ -14,6 +14,7 @@ use arrow_ord::ord::make_comparator;
 use arrow_schema::extension::Uuid;
 use arrow_schema::{ArrowError, DataType, Field};
 use marquetry::format::{LogicalType, Statistics, TimeUnit};
+use marquetry::read::Footer;
 use marquetry::schema::{Leaf, Physical};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -37,23 +38,19 @@ impl Serialize for Bound {
     }
 }
 
-/// The least and the greatest value, as the statistics of a column chunk have them.
-pub(super) fn of_chunk(leaf: &Leaf, statistics: &Statistics) -> (Option<Bound>, Option<Bound>) {
-    // Bounds of an annotation that was passed over mean nothing; the old ones only where the order
-    // is signed.
-    let (min, max) = if !leaf.ordered {
-        (None, None)
-    } else if statistics.min_value.is_some() || statistics.max_value.is_some() {
-        (statistics.min_value.as_deref(), statistics.max_value.as_deref())
-    } else if leaf.physical.byte_width().is_some()
-        && !matches!(leaf.physical, Physical::FixedLenByteArray(_))
-    {
-        (statistics.min.as_deref(), statistics.max.as_deref())
-    } else {
-        (None, None)
-    };
-    let bound = |bytes: Option<&[u8]>, exact| Some(Bound { exact, ..Bound::new(leaf, bytes?) });
-    (bound(min, statistics.is_min_value_exact), bound(max, statistics.is_max_value_exact))
+/// The least and the greatest value that the statistics of a column chunk state, if filters go by
+/// them: others are in an order that is undefined or unknown.
+pub(super) fn of_chunk(
+    footer: &Footer,
+    leaf: &Leaf,
+    statistics: &Statistics,
+) -> (Option<Bound>, Option<Bound>) {
+    let trusted = footer.trusted_bounds(leaf, statistics);
+    let bound = |bytes: Option<Vec<u8>>, exact| Some(Bound { exact, ..Bound::new(leaf, &bytes?) });
+    (
+        bound(trusted.min_value, trusted.is_min_value_exact),
+        bound(trusted.max_value, trusted.is_max_value_exact),
+    )
 }
 
 impl Bound {

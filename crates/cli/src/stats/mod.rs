@@ -8,7 +8,8 @@ mod values;
 use std::cmp::Ordering;
 
 use marquetry::Reader;
-use marquetry::format::ColumnMetaData;
+use marquetry::format::{ColumnIndex, ColumnMetaData};
+use marquetry::read::Footer;
 use marquetry::schema::Leaf;
 use serde::{Serialize, Serializer};
 
@@ -162,9 +163,9 @@ fn columns(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
         let mut all: Option<(String, ChunkStatistics)> = None;
         let mut readable = 0;
         file.leaves = std::slice::from_ref(leaf);
-        file.each_chunk(|_, leaf, _, meta| {
+        file.each_chunk(|file, leaf, _, meta| {
             readable += 1;
-            let chunk = ChunkStatistics::new(leaf, meta);
+            let chunk = ChunkStatistics::new(file.reader.metadata(), leaf, meta);
             all = Some(match all.take() {
                 None => (leaf.path.dotted(), chunk),
                 Some((column, all)) => (column, all.and(chunk)),
@@ -183,7 +184,8 @@ fn columns(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
 
 fn chunks(file: &mut FileLines<'_, ChunkLine>) -> Result<()> {
     file.each_chunk(|file, leaf, group, meta| {
-        file.add_chunk(leaf.path.dotted(), Some(group), ChunkStatistics::new(leaf, meta))
+        let statistics = ChunkStatistics::new(file.reader.metadata(), leaf, meta);
+        file.add_chunk(leaf.path.dotted(), Some(group), statistics)
     })
 }
 
@@ -201,7 +203,7 @@ impl FileLines<'_, ChunkLine> {
 }
 
 impl ChunkStatistics {
-    fn new(leaf: &Leaf, meta: &ColumnMetaData) -> Self {
+    fn new(footer: &Footer, leaf: &Leaf, meta: &ColumnMetaData) -> Self {
         let statistics = meta.statistics.clone().unwrap_or_default();
         let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
         let geospatial = meta.geospatial_statistics.clone().filter(|_| geo::is_geospatial(leaf));
@@ -218,7 +220,7 @@ impl ChunkStatistics {
             compressed_bytes: Some(size(meta.total_compressed_size)),
             uncompressed_bytes: Some(size(meta.total_uncompressed_size)),
         }
-        .with_bounds(bounds::of_chunk(leaf, &statistics))
+        .with_bounds(bounds::of_chunk(footer, leaf, &statistics))
     }
 
     fn with_bounds(self, (min, max): (Option<Bound>, Option<Bound>)) -> Self {
@@ -368,17 +370,19 @@ fn pages(file: &mut FileLines<'_, PageLine>) -> Result<()> {
         let index = file.reader.page_index(row_group, leaf.index).ok();
         let index = index.and_then(|index| index.column_index);
         let column = leaf.path.dotted();
+        let are_trusted = file.reader.metadata().trusts_page_bounds(leaf);
         let chunk = (row_group, leaf.index);
         let pages = walk::pages(file.reader, chunk, file.path, file.memory)
             .map_err(|e| e.at_chunk(file.path, row_group, &column))?;
         for page in pages {
             let Some(number) = page.number else { continue };
-            let index = index.as_ref().filter(|index| index.null_pages.get(number) == Some(&false));
+            let nulls = index.as_ref().and_then(|index| index.null_counts.as_ref());
+            // A page of nulls has no bounds.
+            let has_bounds = |index: &&ColumnIndex| index.null_pages.get(number) == Some(&false);
+            let index = index.as_ref().filter(|_| are_trusted).filter(has_bounds);
             let bound = |bounds: Option<&Vec<Vec<u8>>>| {
-                let bytes = bounds.filter(|_| leaf.ordered).and_then(|bounds| bounds.get(number));
-                bytes.map(|bytes| Bound::new(leaf, bytes))
+                bounds.and_then(|bounds| Some(Bound::new(leaf, bounds.get(number)?)))
             };
-            let nulls = index.and_then(|index| index.null_counts.as_ref());
             let line = PageLine {
                 file: file.path.to_owned(),
                 column: column.clone(),

@@ -735,3 +735,52 @@ fn extremes_of_a_parquet_file_go_through_every_form() {
         }
     }
 }
+
+#[test]
+fn stats_show_the_bounds_that_filters_go_by() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(UInt32Array::from(vec![1, 4_000_000_000]));
+    folder.write("a.parquet", &batch(vec![("u", numbers), ("i", ints(&[-1, 7]))]));
+    let line = |column: usize, by: &str| {
+        let stats = folder.json(&["stats", "a.parquet", "--by", by])["stats"].clone();
+        let line = &stats[column];
+        (line["min"].clone(), line["max"].clone(), line["nulls"].clone())
+    };
+    let (unsigned, signed) =
+        ((json!(1), json!(4_000_000_000u32), json!(0)), (json!(-1), json!(7), json!(0)));
+    let unknown = (Value::Null, Value::Null, json!(0));
+    for by in ["column", "chunk", "page"] {
+        assert_eq!((line(0, by), line(1, by)), (unsigned.clone(), signed.clone()), "{by}");
+    }
+    // The deprecated bounds are of the order of numbers with a sign.
+    folder.change_footer("a.parquet", |footer| {
+        for chunk in &mut footer.row_groups[0].columns {
+            let statistics = &mut chunk.meta_data.as_mut().expect("metadata").statistics;
+            let of = statistics.as_mut().expect("statistics");
+            let (min, max) = (of.min_value.take(), of.max_value.take());
+            (of.min, of.max) = if min.as_ref().is_some_and(|min| min.len() == 4) {
+                (max, min)
+            } else {
+                (min, max)
+            };
+        }
+    });
+    for by in ["column", "chunk"] {
+        assert_eq!((line(0, by), line(1, by)), (unknown.clone(), signed.clone()), "{by}");
+    }
+    // Without column orders, those of pages are of an unknown order.
+    folder.change_footer("a.parquet", |footer| footer.column_orders = None);
+    assert_eq!((line(0, "page"), line(1, "page")), (unknown.clone(), unknown));
+    assert_eq!(line(1, "chunk"), signed);
+}
+
+#[test]
+fn pages_of_nulls_have_a_count_of_nulls() {
+    let folder = Folder::new();
+    let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, None, None]));
+    folder.write("a.parquet", &batch(vec![("n", nulls)]));
+    let stats = folder.json(&["stats", "a.parquet", "--by", "page"]);
+    let page = &stats["stats"][0];
+    assert_eq!((&page["values"], &page["nulls"]), (&json!(3), &json!(3)), "{stats}");
+    assert_eq!((&page["min"], &page["max"]), (&Value::Null, &Value::Null));
+}
