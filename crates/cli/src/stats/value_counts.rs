@@ -1,6 +1,10 @@
 //! Counts the values of a column in a [`Tally`]: numbers and times as words, texts and bytes as
 //! they are, all others as JSON. Only the values that are shown become text.
+//!
+//! Trap: one JSON text may stand for several values, as that of bytes that are text and of bytes
+//! that are not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,11 +17,13 @@ use arrow_cast::cast;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use marquetry::engine::rows::dictionary_keys;
+use marquetry::variant::VariantArray;
 use serde_json::value::RawValue;
 
 use super::tally::{Tally, Value};
-use crate::args::{DecimalForm, ValueForms};
-use crate::cells::{Forms, ValuesOf};
+use crate::args::{BinaryForm, DecimalForm, ValueForms};
+use crate::cells::{Forms, ValuesOf, bytes_of, text_of};
+use crate::json::Json;
 
 /// How often the values of a column are there.
 pub(super) struct ValueCounts {
@@ -40,22 +46,50 @@ enum Keys {
     Float,
     Text,
     Bytes,
+    /// Nested values with bytes inside, as JSON with these in hex: in other forms, bytes that
+    /// differ may look alike.
     Json,
+    /// As the JSON that is shown: other nested values, and where files have other types.
+    Shown,
 }
 
 impl Keys {
-    fn new(data_type: &DataType) -> Self {
-        match (data_type, data_type.primitive_width()) {
+    fn new(field: &Field) -> Self {
+        match (field.data_type(), field.data_type().primitive_width()) {
             (DataType::Boolean, _) => Self::Boolean,
-            (DataType::Interval(_), _) => Self::Json,
+            (DataType::Interval(_), _) => Self::Shown,
             (other, Some(_)) if other.is_floating() => Self::Float,
             (other, Some(width)) if other.is_unsigned_integer() => Self::Unsigned(width),
             (_, Some(width @ ..=8)) => Self::Signed(width),
             (other, _) if other.is_string() => Self::Text,
             (other, _) if other.is_binary() => Self::Bytes,
-            _ => Self::Json,
+            _ if holds_bytes(field) => Self::Json,
+            _ => Self::Shown,
         }
     }
+}
+
+/// Whether bytes are in the values that have more than one form.
+fn holds_bytes(field: &Field) -> bool {
+    match field.data_type() {
+        _ if has_one_form(field) => false,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
+        DataType::List(inside)
+        | DataType::LargeList(inside)
+        | DataType::ListView(inside)
+        | DataType::LargeListView(inside)
+        | DataType::FixedSizeList(inside, _)
+        | DataType::Map(inside, _)
+        | DataType::RunEndEncoded(_, inside) => holds_bytes(inside),
+        DataType::Struct(fields) => fields.iter().any(|field| holds_bytes(field)),
+        DataType::Dictionary(..) => holds_bytes(&values_field(field)),
+        _ => false,
+    }
+}
+
+/// Whether bytes have the same form everywhere: those of VARIANT values, and geometries.
+fn has_one_form(field: &Field) -> bool {
+    VariantArray::is_variant(field) || field.extension_type_name() == Some("geoarrow.wkb")
 }
 
 impl ValueCounts {
@@ -63,7 +97,7 @@ impl ValueCounts {
         let field = plain(&field);
         // As in all reports, decimals keep their digits.
         let forms = ValueForms { decimals: Some(DecimalForm::Text), ..ValueForms::default() };
-        let keys = Keys::new(field.data_type());
+        let keys = Keys::new(&field);
         Self { tally: Tally::default(), field, keys, forms: Forms::new(forms), pending: None }
     }
 
@@ -75,15 +109,17 @@ impl ValueCounts {
         nulls: Option<&NullBuffer>,
     ) -> Result<(), ArrowError> {
         let field = plain(field);
-        if field.data_type() != self.field.data_type() && self.keys != Keys::Json {
+        if field.data_type() != self.field.data_type() && self.keys != Keys::Shown {
             // Values of two types are the same if they look so.
             self.flush()?;
             let forms = &self.forms;
             let (old, keys) = (&self.field, self.keys);
             self.tally.map(|value| {
-                json(value, old, keys, forms).map(|text| Box::from(text.get().as_bytes()))
+                let as_text = is_text(value, old, keys)?;
+                let text = json(value, old, keys, forms, as_text)?;
+                Ok::<_, ArrowError>(Box::from(text.get().as_bytes()))
             })?;
-            self.keys = Keys::Json;
+            self.keys = Keys::Shown;
         }
         self.field = field;
         self.forms.look_at_column(column, &self.field);
@@ -156,8 +192,13 @@ impl ValueCounts {
             (Keys::Bytes, DataType::LargeBinary) => bytes!(values.as_binary::<i64>()),
             (Keys::Bytes, DataType::BinaryView) => bytes!(values.as_binary_view()),
             (Keys::Bytes, _) => bytes!(values.as_fixed_size_binary()),
-            (Keys::Json, _) => {
-                let values = ValuesOf::new(&self.forms).column(values, &self.field)?;
+            (Keys::Json | Keys::Shown, _) => {
+                let hex = (self.keys == Keys::Json).then(|| {
+                    let binary = Some(BinaryForm::Hex);
+                    Forms::new(ValueForms { binary, ..self.forms.values })
+                });
+                let forms = hex.as_ref().unwrap_or(&self.forms);
+                let values = ValuesOf::new(forms).column(values, &self.field)?;
                 let mut text = Vec::new();
                 for (i, times) in rows {
                     text.clear();
@@ -169,17 +210,121 @@ impl ValueCounts {
         Ok(())
     }
 
-    /// A value of the tally as JSON.
-    pub(super) fn json(&self, value: &Value) -> Result<Box<RawValue>, ArrowError> {
-        json(value, &self.field, self.keys, &self.forms)
+    /// The most frequent values as JSON, with their counts. Bytes in nested values are text where
+    /// all that are shown are.
+    pub(super) fn most_frequent(&self, n: usize) -> Result<Vec<(Box<RawValue>, u64)>, ArrowError> {
+        let found = self.tally.most_frequent(n);
+        let mut as_text = true;
+        for (value, _) in &found {
+            as_text &= is_text(value, &self.field, self.keys)?;
+        }
+        let json = |value| json(value, &self.field, self.keys, &self.forms, as_text);
+        found.into_iter().map(|(value, count)| Ok((json(value)?, count))).collect()
     }
 }
 
+/// Whether all bytes in a nested value are text, and none looks like hex.
+fn is_text(value: &Value, field: &Field, keys: Keys) -> Result<bool, ArrowError> {
+    let (Keys::Json, Value::Bytes(key)) = (keys, value) else { return Ok(true) };
+    let mut is_text = true;
+    let mut look = |bytes: &[u8]| {
+        is_text &= text_of(bytes).is_some_and(|text| !text.starts_with("0x"));
+        None
+    };
+    write_with_bytes(&raw(key)?, field, &mut look, &mut String::new())?;
+    Ok(is_text)
+}
+
+fn raw(json: &[u8]) -> Result<Box<RawValue>, ArrowError> {
+    RawValue::from_string(String::from_utf8_lossy(json).into_owned()).map_err(failed)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err calls it")]
+fn failed(error: serde_json::Error) -> ArrowError {
+    ArrowError::JsonError(error.to_string())
+}
+
+/// Appends a value, in whose JSON bytes are hex, with the text that `shown` returns in their place;
+/// as they are if it returns none.
+fn write_with_bytes(
+    value: &RawValue,
+    field: &Field,
+    shown: &mut dyn FnMut(&[u8]) -> Option<String>,
+    out: &mut String,
+) -> Result<(), ArrowError> {
+    match (field.data_type(), Json::new(value).map_err(failed)?) {
+        _ if has_one_form(field) => out.push_str(value.get()),
+        (DataType::Dictionary(..), _) => {
+            write_with_bytes(value, &values_field(field), shown, out)?;
+        }
+        (DataType::RunEndEncoded(_, values), _) => write_with_bytes(value, values, shown, out)?,
+        (DataType::Binary | DataType::LargeBinary | DataType::BinaryView, Json::Text(hex)) => {
+            let bytes = bytes_of(&hex, Some(BinaryForm::Hex)).map_err(ArrowError::JsonError)?;
+            match shown(&bytes) {
+                Some(text) => out.push_str(&serde_json::Value::from(text).to_string()),
+                None => out.push_str(value.get()),
+            }
+        }
+        (
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _),
+            Json::Array(items),
+        ) => {
+            out.push('[');
+            for (i, value) in items.into_iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                write_with_bytes(value, item, shown, out)?;
+            }
+            out.push(']');
+        }
+        (DataType::Map(entries, _), Json::Array(pairs)) => {
+            out.push('[');
+            for (i, pair) in pairs.into_iter().enumerate() {
+                out.push_str(if i > 0 { "," } else { "" });
+                write_with_bytes(pair, entries, shown, out)?;
+            }
+            out.push(']');
+        }
+        (DataType::Map(entries, _), Json::Object(members)) => {
+            let DataType::Struct(pair) = entries.data_type() else { return Ok(()) };
+            let values = pair.get(1).into_iter().cycle();
+            write_members(members.into_iter().zip(values), shown, out)?;
+        }
+        (DataType::Struct(fields), Json::Object(members)) => {
+            write_members(members.into_iter().zip(fields), shown, out)?;
+        }
+        _ => out.push_str(value.get()),
+    }
+    Ok(())
+}
+
+/// Appends an object of these members, each with its field.
+fn write_members<'a>(
+    members: impl Iterator<Item = ((Cow<'a, str>, &'a RawValue), &'a FieldRef)>,
+    shown: &mut dyn FnMut(&[u8]) -> Option<String>,
+    out: &mut String,
+) -> Result<(), ArrowError> {
+    out.push('{');
+    for (i, ((name, value), field)) in members.enumerate() {
+        out.push_str(if i > 0 { "," } else { "" });
+        out.push_str(&serde_json::Value::from(name).to_string());
+        out.push(':');
+        write_with_bytes(value, field, shown, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// A value of the tally as JSON; `as_text` says whether bytes in a nested value are text.
 fn json(
     value: &Value,
     field: &Field,
     keys: Keys,
     forms: &Forms,
+    as_text: bool,
 ) -> Result<Box<RawValue>, ArrowError> {
     let of_width = |width: usize, word: u64| -> Result<ArrayRef, ArrowError> {
         #[expect(clippy::cast_possible_truncation, reason = "the low bytes of the word are meant")]
@@ -209,20 +354,28 @@ fn json(
             }
             other => cast(&BinaryArray::from_iter_values([bytes]), other)?,
         },
-        (_, Value::Bytes(bytes)) => {
-            let text = String::from_utf8_lossy(bytes).into_owned();
-            return RawValue::from_string(text).map_err(|e| ArrowError::JsonError(e.to_string()));
+        (Keys::Json, Value::Bytes(bytes)) if as_text => {
+            let mut out = String::new();
+            let mut shown = |bytes: &[u8]| text_of(bytes).map(str::to_owned);
+            write_with_bytes(&raw(bytes)?, field, &mut shown, &mut out)?;
+            return RawValue::from_string(out).map_err(failed);
         }
+        (_, Value::Bytes(bytes)) => return raw(bytes),
     };
     ValuesOf::new(forms).column(&array, field)?.raw_json(0)
 }
 
-/// The field of the values of a dictionary.
+/// The field of the values of a dictionary; of other values the same.
+fn values_field(field: &Field) -> Field {
+    match field.data_type() {
+        DataType::Dictionary(_, value) => field.clone().with_data_type((**value).clone()),
+        _ => field.clone(),
+    }
+}
+
 fn plain(field: &FieldRef) -> FieldRef {
     match field.data_type() {
-        DataType::Dictionary(_, value) => {
-            Arc::new(field.as_ref().clone().with_data_type((**value).clone()))
-        }
+        DataType::Dictionary(..) => Arc::new(values_field(field)),
         _ => field.clone(),
     }
 }

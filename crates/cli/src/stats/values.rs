@@ -94,10 +94,7 @@ struct FrequentValue {
 impl ColumnValues {
     fn new(column: &CountedColumn, top: usize) -> Result<Self, ArrowError> {
         let tally = &column.counts.tally;
-        let frequent = tally.most_frequent(top).into_iter();
-        let frequent = frequent.map(|(value, count)| {
-            Ok::<_, ArrowError>(FrequentValue { value: column.counts.json(value)?, count })
-        });
+        let frequent = column.counts.most_frequent(top)?.into_iter();
         Ok(Self {
             column: column.path.clone(),
             values: tally.rows(),
@@ -105,7 +102,7 @@ impl ColumnValues {
             distinct: tally.distinct(),
             exact: tally.is_exact(),
             all_differ: tally.all_differ(),
-            most_frequent: frequent.collect::<Result<_, _>>()?,
+            most_frequent: frequent.map(|(value, count)| FrequentValue { value, count }).collect(),
         })
     }
 

@@ -784,3 +784,47 @@ fn pages_of_nulls_have_a_count_of_nulls() {
     assert_eq!((&page["values"], &page["nulls"]), (&json!(3), &json!(3)), "{stats}");
     assert_eq!((&page["min"], &page["max"]), (&Value::Null, &Value::Null));
 }
+
+#[test]
+fn bytes_inside_values_are_counted_as_they_are() {
+    let folder = Folder::new();
+    let lists = |values: &[Option<&[u8]>]| -> ArrayRef {
+        let mut lists = builder::ListBuilder::new(builder::BinaryBuilder::new());
+        for value in values {
+            lists.append_value([*value]);
+        }
+        Arc::new(lists.finish())
+    };
+    let frequent = |files: &[&str]| {
+        let args = [&["stats", "--values"][..], files].concat();
+        let line = folder.json(&args)["stats"][0].clone();
+        (line["distinct"].clone(), line["most_frequent"].clone())
+    };
+    let value = |value: Value, count: u64| json!({"value": value, "count": count});
+    let (text, bytes): (&[u8], &[u8]) = (b"0xff00", b"\xff\x00");
+    let rows = [vec![Some(text); 5], vec![Some(bytes); 3]].concat();
+    folder.write("a.parquet", &batch(vec![("l", lists(&rows))]));
+    let shown = json!([value(json!(["0x307866663030"]), 5), value(json!(["0xff00"]), 3)]);
+    assert_eq!(frequent(&["a.parquet"]), (json!(2), shown));
+    // Text is shown as text, and is the same value in all files, whatever came before it.
+    folder.write("b.parquet", &batch(vec![("l", lists(&[Some(b""), None]))]));
+    folder.write(
+        "c.parquet",
+        &batch(vec![("l", lists(&[Some(b"red"), Some(b""), Some(b"red"), Some(b"")]))]),
+    );
+    let shown = json!([value(json!([""]), 3), value(json!(["red"]), 2), value(json!([null]), 1)]);
+    assert_eq!(frequent(&["b.parquet", "c.parquet"]), (json!(3), shown));
+    // In structs inside, too, and in maps.
+    let struct_of =
+        |columns: Vec<(&str, ArrayRef)>| StructArray::try_from(columns).expect("a struct");
+    let members = struct_of(vec![
+        ("t", texts(&[Some("x"), Some("x")])),
+        ("b", Arc::new(BinaryArray::from(vec![&b"red"[..], b"red"]))),
+    ]);
+    let field = Arc::new(Field::new("element", members.data_type().clone(), false));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 1]);
+    let list: ArrayRef = Arc::new(ListArray::new(field, offsets, Arc::new(members), None));
+    folder.write("d.parquet", &batch(vec![("s", list)]));
+    let shown = json!([value(json!([{"t": "x", "b": "red"}]), 2)]);
+    assert_eq!(frequent(&["d.parquet"]), (json!(1), shown));
+}
