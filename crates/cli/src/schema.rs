@@ -352,8 +352,10 @@ impl Dialect {
 
     fn quote(self, name: &str) -> String {
         match self {
-            Self::Spark | Self::BigQuery | Self::ClickHouse => {
-                format!("`{}`", name.replace('`', "``"))
+            Self::Spark => format!("`{}`", name.replace('`', "``")),
+            // As in their texts, a backslash escapes what follows it.
+            Self::BigQuery | Self::ClickHouse => {
+                format!("`{}`", name.replace('\\', r"\\").replace('`', r"\`"))
             }
             _ => format!("\"{}\"", name.replace('"', "\"\"")),
         }

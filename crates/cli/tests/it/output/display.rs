@@ -828,3 +828,20 @@ fn bytes_inside_values_are_counted_as_they_are() {
     let shown = json!([value(json!([{"t": "x", "b": "red"}]), 2)]);
     assert_eq!(frequent(&["d.parquet"]), (json!(1), shown));
 }
+
+#[test]
+fn names_in_sql_end_where_they_should() {
+    let folder = Folder::new();
+    folder.write("a.parquet", &batch(vec![("b\\", ints(&[1])), ("c`", ints(&[1]))]));
+    for (dialect, names) in [
+        ("clickhouse", [r"`b\\`", r"`c\``"]),
+        ("bigquery", [r"`b\\`", r"`c\``"]),
+        ("spark", [r"`b\`", "`c```"]),
+        ("duckdb", [r#""b\""#, r#""c`""#]),
+    ] {
+        let sql = folder.text(&["schema", "a.parquet", "--as", &format!("sql:{dialect}")]);
+        for name in names {
+            assert!(sql.contains(&format!("    {name} ")), "{dialect}: {name} in {sql}");
+        }
+    }
+}
