@@ -139,7 +139,7 @@ impl SchemaRecord {
     fn new(reader: &Reader, partitions: &[FieldRef]) -> Result<Self> {
         Ok(Self {
             leaves: leaves(reader)?,
-            arrow: reader.schema()?.fields().iter().map(FieldRecord::new).collect(),
+            arrow: fields_beside(reader, partitions)?.iter().map(FieldRecord::new).collect(),
             partitions: partitions.iter().map(FieldRecord::new).collect(),
         })
     }
@@ -162,6 +162,17 @@ impl FieldRecord {
             metadata: metadata.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         }
     }
+}
+
+/// The columns of a file, without those that partition columns replace when rows are read.
+fn fields_beside(reader: &Reader, partitions: &[FieldRef]) -> Result<Vec<FieldRef>> {
+    let schema = reader.schema()?;
+    let fields = schema.fields().iter().filter(|field| !is_partition(field.name(), partitions));
+    Ok(fields.cloned().collect())
+}
+
+fn is_partition(name: &str, partitions: &[FieldRef]) -> bool {
+    partitions.iter().any(|partition| partition.name() == name)
 }
 
 fn leaves(reader: &Reader) -> Result<Vec<LeafRecord>> {
@@ -213,8 +224,8 @@ fn text(
         "tree" => escape_lines(&reader.metadata().schema().tree().to_string()).into_owned(),
         "parquet" => escape_lines(&reader.metadata().schema().to_string()).into_owned(),
         "arrow" => {
-            let schema = reader.schema()?;
-            let fields = schema.fields().iter().chain(partitions);
+            let of_file = fields_beside(reader, partitions)?;
+            let fields = of_file.iter().chain(partitions);
             return Ok(fields.map(|field| line(field)).collect::<Vec<_>>().join("\n"));
         }
         form => {
@@ -257,6 +268,8 @@ fn tables(command: &Schema, global: &Global) -> Result<()> {
     let mut places: HashMap<Vec<LeafRecord>, usize> = HashMap::new();
     let end = each_file(command, global, |path, reader, partitions| {
         let mut leaves = leaves(reader)?;
+        let column = |leaf: &LeafRecord| leaf.path.first().cloned().unwrap_or_default();
+        leaves.retain(|leaf| !is_partition(&column(leaf), partitions));
         leaves.extend(partitions.iter().map(partition));
         let place = *places.entry(leaves.clone()).or_insert(all.schemas.len());
         match all.schemas.get_mut(place) {
@@ -373,7 +386,7 @@ fn sql(reader: &Reader, path: &str, dialect: Dialect, partitions: &[FieldRef]) -
         .file_stem()
         .map_or_else(|| "t".into(), |stem| stem.to_string_lossy());
     let mut lines = Vec::new();
-    for field in reader.schema()?.fields().iter().chain(partitions) {
+    for field in fields_beside(reader, partitions)?.iter().chain(partitions) {
         let type_name = sql_type(field, dialect)?;
         // In ClickHouse the type states it.
         let has_null = field.is_nullable() || dialect == Dialect::ClickHouse;

@@ -327,3 +327,26 @@ fn the_table_of_a_schema_that_files_share_is_shown_once_with_its_partition_colum
     let csv = folder.text(&["schema", "h", "-f", "csv"]);
     assert_eq!(csv.lines().count(), 1 + 2 * 2, "{csv}");
 }
+
+#[test]
+fn the_schema_of_a_folder_has_a_partition_column_once() {
+    let folder = Folder::new();
+    let ones: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let columns = || vec![("n", ones.clone()), ("year", ones.clone())];
+    folder.columns("part/year=2020/a.parquet", columns());
+    folder.columns("part/year=2021/a.parquet", columns());
+    let arrow = folder.text(&["schema", "part", "--as", "arrow"]);
+    assert_eq!(arrow, "n: Int64\nyear: Int64\n");
+    let sql = folder.text(&["schema", "part", "--as", "sql:duckdb"]);
+    assert_eq!(sql.matches("\"year\"").count(), 1, "{sql}");
+    let csv = folder.text(&["schema", "part", "-f", "csv"]);
+    // Of each of the two files, once.
+    assert_eq!(csv.matches(",year,").count(), 2, "{csv}");
+    assert_eq!(csv.matches("partition").count(), 2, "{csv}");
+    let json = folder.json(&["schema", "part", "--as", "json"]);
+    let names = |key: &str| -> Vec<String> {
+        let fields = json[key].as_array().expect("fields").iter();
+        fields.map(|field| field["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!((names("arrow"), names("partitions")), (vec!["n".into()], vec!["year".into()]));
+}
