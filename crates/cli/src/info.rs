@@ -93,7 +93,6 @@ pub(crate) struct FileInfo {
     sorted_by: Vec<String>,
     geospatial: Vec<GeoColumn>,
     /// The key `geo`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     geoparquet: Option<GeoKey>,
     variants: Vec<ShreddedColumn>,
     key_values: Vec<String>,

@@ -185,3 +185,14 @@ fn a_copy_says_that_its_key_is_mended() {
         assert_eq!(of("e.parquet"), of("all.parquet"), "{command}");
     }
 }
+
+#[test]
+fn csv_about_several_files_has_the_key_of_each() {
+    let folder = Folder::new();
+    write(&folder, "b.parquet", KEY);
+    folder.text(&["rewrite", "b.parquet", "-o", "a.parquet", "--drop-kv", "geo"]);
+    let text = folder.text(&["info", "a.parquet", "b.parquet", "-f", "csv"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains(",geoparquet,"), "{text}");
+    assert!(!lines[1].contains("1.1.0") && lines[2].contains("1.1.0"), "{text}");
+}
