@@ -101,10 +101,13 @@ pub(crate) struct FileInfo {
 /// Where the bytes of a file are.
 #[derive(Default, Serialize)]
 struct Parts {
+    /// With the dictionary pages, where their bytes are unknown.
     data_pages: u64,
-    dictionary_pages: u64,
+    /// `None` if the footer does not say of all of them how long they are.
+    dictionary_pages: Option<u64>,
     page_index: u64,
-    bloom_filters: u64,
+    /// The same; then they are among the other bytes.
+    bloom_filters: Option<u64>,
     footer: u64,
     other: u64,
 }
@@ -130,7 +133,12 @@ impl FileInfo {
             row_group_rows: Vec::new(),
             created_by: head.created_by.clone(),
             version: head.version,
-            bytes: Parts { footer: footer_bytes(reader)?, ..Parts::default() },
+            bytes: Parts {
+                footer: footer_bytes(reader)?,
+                dictionary_pages: Some(0),
+                bloom_filters: Some(0),
+                ..Parts::default()
+            },
             uncompressed_bytes: 0,
             codecs: BTreeMap::new(),
             encodings: BTreeMap::new(),
@@ -175,13 +183,19 @@ impl FileInfo {
     /// Adds a column chunk.
     fn add(&mut self, meta: &ColumnMetaData) {
         let compressed = size(meta.total_compressed_size);
-        let dictionary = meta.dictionary_page_offset.filter(|at| *at > 0);
-        let dictionary =
-            dictionary.map_or(0, |at| size(meta.data_page_offset).saturating_sub(size(at)));
-        let dictionary = dictionary.min(compressed);
-        add(&mut self.bytes.dictionary_pages, dictionary);
-        add(&mut self.bytes.data_pages, compressed - dictionary);
-        add(&mut self.bytes.bloom_filters, len(meta.bloom_filter_length));
+        let sum = |all: Option<u64>, of_chunk: Option<u64>| Some(all?.saturating_add(of_chunk?));
+        let (before, dictionary) = (self.bytes.dictionary_pages, dictionary_bytes(meta));
+        self.bytes.dictionary_pages = sum(before, dictionary);
+        let data = match self.bytes.dictionary_pages {
+            Some(_) => compressed - dictionary.unwrap_or_default().min(compressed),
+            None => compressed.saturating_add(before.unwrap_or_default()),
+        };
+        add(&mut self.bytes.data_pages, data);
+        let filter = match meta.bloom_filter_offset {
+            Some(_) => meta.bloom_filter_length.and_then(|n| u64::try_from(n).ok()),
+            None => Some(0),
+        };
+        self.bytes.bloom_filters = sum(self.bytes.bloom_filters, filter);
         add(&mut self.uncompressed_bytes, size(meta.total_uncompressed_size));
         add(self.codecs.entry(meta.codec.to_string()).or_default(), compressed);
         for encoding in &meta.encodings {
@@ -193,13 +207,18 @@ impl FileInfo {
     fn parts(&self) -> [(&'static str, u64); 6] {
         let Parts { data_pages, dictionary_pages, page_index, bloom_filters, footer, other } =
             self.bytes;
+        let data = match dictionary_pages {
+            Some(_) => "data pages",
+            None => "data and dictionary pages",
+        };
+        let rest = if bloom_filters.is_some() { "other" } else { "bloom filters, other" };
         [
-            ("data pages", data_pages),
-            ("dictionary pages", dictionary_pages),
+            (data, data_pages),
+            ("dictionary pages", dictionary_pages.unwrap_or_default()),
             ("page index", page_index),
-            ("bloom filters", bloom_filters),
+            ("bloom filters", bloom_filters.unwrap_or_default()),
             ("footer", footer),
-            ("other", other),
+            (rest, other),
         ]
     }
 
@@ -312,6 +331,23 @@ fn len(n: Option<i32>) -> u64 {
     n.and_then(|n| u64::try_from(n).ok()).unwrap_or_default()
 }
 
+/// Bytes of the dictionary page of a chunk, if the footer says where it ends. Some writers leave
+/// out where it begins, or state that place for the data pages, too.
+fn dictionary_bytes(meta: &ColumnMetaData) -> Option<u64> {
+    let compressed = size(meta.total_compressed_size);
+    let bytes = match meta.dictionary_page_offset.filter(|at| *at > 0) {
+        Some(at) => size(meta.data_page_offset).saturating_sub(size(at)).min(compressed),
+        None if meta.encodings.iter().any(is_coded) => 0,
+        None => return Some(0),
+    };
+    (bytes > 0 || compressed == 0).then_some(bytes)
+}
+
+/// Whether values of this encoding are indexes into a dictionary.
+fn is_coded(encoding: &Encoding) -> bool {
+    matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary)
+}
+
 /// Bytes of the footer as it is stored, its length and the magic number included.
 fn footer_bytes(reader: &Reader) -> Result<u64> {
     let end = reader.file_len();
@@ -341,14 +377,12 @@ fn encryption(reader: &Reader) -> Option<EncryptionInfo> {
 
 /// Whether data pages of a chunk with a dictionary do without it.
 fn gave_up(meta: &ColumnMetaData) -> bool {
-    let is_coded =
-        |encoding| matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
     let mut with = false;
     let mut without = false;
     for stats in meta.encoding_stats.iter().flatten() {
         if matches!(stats.page_type, PageType::DataPage | PageType::DataPageV2) && stats.count > 0 {
-            with |= is_coded(stats.encoding);
-            without |= !is_coded(stats.encoding);
+            with |= is_coded(&stats.encoding);
+            without |= !is_coded(&stats.encoding);
         }
     }
     with && without

@@ -172,3 +172,38 @@ fn columns_of_one_path_are_told_apart() {
         assert_eq!(without_shares(sizes(by)), without_shares(before), "{by}");
     }
 }
+
+#[test]
+fn bytes_of_which_the_footer_does_not_say_are_unknown_to_info() {
+    let folder = Folder::new();
+    folder.copy("trips.parquet");
+    with_bloom_filter(&folder, "bloom.parquet");
+    let info = |file: &str| folder.json(&["info", file])["bytes"].clone();
+    let bytes =
+        |info: &Value, key: &str| info[key].as_u64().unwrap_or_else(|| panic!("{key}: {info}"));
+    let pages = info("trips.parquet");
+    let dictionaries = bytes(&pages, "dictionary_pages");
+    assert!(dictionaries > 0, "{pages}");
+    // As some writers do, of one chunk: then the sum is unknown.
+    folder.change_footer("trips.parquet", |footer| {
+        let chunks = footer.row_groups.iter_mut().flat_map(|group| &mut group.columns);
+        let mut metas = chunks.filter_map(|chunk| chunk.meta_data.as_mut());
+        let last = metas.rfind(|meta| meta.dictionary_page_offset.is_some()).expect("a dictionary");
+        last.data_page_offset = last.dictionary_page_offset.take().expect("its offset");
+    });
+    let found = info("trips.parquet");
+    assert_eq!(found["dictionary_pages"], Value::Null);
+    assert_eq!(bytes(&found, "data_pages"), bytes(&pages, "data_pages") + dictionaries);
+    let shown = folder.text(&["info", "trips.parquet", "-f", "table"]);
+    assert!(shown.contains("data and dictionary pages"), "{shown}");
+    let filters = info("bloom.parquet");
+    assert!(bytes(&filters, "bloom_filters") > 1000);
+    folder.change_footer("bloom.parquet", |footer| {
+        let meta = footer.row_groups[0].columns[0].meta_data.as_mut().expect("metadata");
+        meta.bloom_filter_length = None;
+    });
+    let found = info("bloom.parquet");
+    assert_eq!(found["bloom_filters"], Value::Null);
+    let other = bytes(&filters, "other") + bytes(&filters, "bloom_filters");
+    assert_eq!(bytes(&found, "other"), other);
+}
