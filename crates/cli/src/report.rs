@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::json;
 use crate::output::{self, Sink};
 use crate::printer::csv::CsvForm;
-use crate::table::{Align, Cell, Layout, Style, Table, TableColumn, width};
+use crate::table::{Align, Cell, Layout, Style, Table, TableColumn, markdown, width};
 
 /// The findings of a command. Their JSON is that of the record, with the name of its schema in
 /// front.
@@ -273,7 +273,7 @@ impl Tables<'_> {
         let title = escape(title);
         match self.is_markdown {
             _ if title.is_empty() => {}
-            true => writeln!(self.out, "### {title}\n")?,
+            true => writeln!(self.out, "### {}\n", markdown(&title))?,
             false => writeln!(self.out, "{title}")?,
         }
         Ok(())

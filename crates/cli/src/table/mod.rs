@@ -446,8 +446,8 @@ fn rule(out: &mut impl Write, layout: &Layout, [first, between, last]: [&str; 3]
     Ok(())
 }
 
-/// A text in a cell of a Markdown table: no end of the cell, and no HTML.
-fn markdown(text: &str) -> String {
+/// A text in Markdown, in a cell of a table too: no end of the cell, and no HTML.
+pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -830,6 +830,15 @@ fn bytes_inside_values_are_counted_as_they_are() {
 }
 
 #[test]
+fn titles_in_markdown_hold_no_html() {
+    let folder = Folder::new();
+    folder.write("a.parquet", &batch(vec![("<img src=x>", ints(&[1]))]));
+    let text = folder.text(&["pages", "a.parquet", "-f", "md"]);
+    let title = text.lines().next().expect("a title");
+    assert!(title.starts_with("### ") && title.contains(r"\<img src=x>"), "{text}");
+}
+
+#[test]
 fn names_in_sql_end_where_they_should() {
     let folder = Folder::new();
     folder.write("a.parquet", &batch(vec![("b\\", ints(&[1])), ("c`", ints(&[1]))]));
