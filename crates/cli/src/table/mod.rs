@@ -160,7 +160,13 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row(&mut self, out: &mut impl Write, cells: Vec<Cell>) -> Result<()> {
-        let cells: Vec<Cell> = cells.into_iter().map(|cell| self.shown(cell)).collect();
+        let mut shown = Vec::with_capacity(cells.len());
+        for cell in cells {
+            let (cell, is_cut) = self.shown(cell);
+            self.cut |= is_cut;
+            shown.push(cell);
+        }
+        let cells = shown;
         if self.layout.is_some() {
             return self.draw_row(out, &cells);
         }
@@ -211,19 +217,26 @@ impl Table {
         Ok(())
     }
 
-    /// A cell as it is drawn: escaped, and not longer than the screen.
-    fn shown(&self, cell: Cell) -> Cell {
-        let Cell::Text(text) = cell else { return Cell::Null };
+    /// A cell as it is drawn: escaped, and not longer than the screen; and whether it has many more
+    /// characters than that.
+    fn shown(&self, cell: Cell) -> (Cell, bool) {
+        let Cell::Text(text) = cell else { return (Cell::Null, false) };
+        let mut is_cut = false;
         let text = match self.style.form {
             TableForm::Screen(Some(screen)) => {
                 // More than is ever shown, less than a cell of a megabyte costs.
                 let end = text.char_indices().nth(4 * screen).map_or(text.len(), |(i, _)| i);
-                cut(&escape(text.get(..end).unwrap_or_default()), screen).into_owned()
+                is_cut = end < text.len();
+                let mut shown = escape(text.get(..end).unwrap_or_default());
+                if is_cut {
+                    shown.to_mut().push('…');
+                }
+                cut(&shown, screen).into_owned()
             }
             TableForm::Screen(None) | TableForm::Vertical(_) => escape(&text).into_owned(),
             TableForm::Markdown => markdown(&escape(&text)),
         };
-        Cell::Text(text)
+        (Cell::Text(text), is_cut)
     }
 
     /// Draws the header and the rows that are held; whether more may come decides whether room is
@@ -574,6 +587,15 @@ mod tests {
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[2].trim(), "| x\\|y\\&#124;\\<b>\\n |");
         assert!(lines[0].starts_with("| a\\|b ") && lines[1].ends_with("-: |"), "{drawn}");
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_cell_is_said() {
+        let marks = format!("e{}HIDDEN", "\u{301}".repeat(400));
+        let columns = vec![column("a", "", Align::Left)];
+        let drawn = drawn(TableForm::Screen(Some(80)), columns, vec![vec![text(&marks)]]);
+        assert!(!drawn.contains("HIDDEN"), "{drawn}");
+        assert!(drawn.contains("… │") && drawn.contains("cells cut at …"), "{drawn}");
     }
 
     #[test]
