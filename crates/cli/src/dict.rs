@@ -71,19 +71,21 @@ fn entries(row_group: usize, leaf: &Leaf, values: &ArrayRef) -> Result<RecordBat
     let extension = ("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned());
     let metadata: HashMap<_, _> = is_uuid.then_some(extension).into_iter().collect();
     let value = Field::new("value", values.data_type().clone(), true).with_metadata(metadata);
-    let number = |name: &str| Field::new(name, DataType::UInt64, false);
-    let schema = Schema::new(vec![number("row_group"), number("entry"), value, number("bytes")]);
+    let number = |name: &str, nullable| Field::new(name, DataType::UInt64, nullable);
+    let (group, entry) = (number("row_group", false), number("entry", false));
+    let schema = Schema::new(vec![group, entry, value, number("bytes", true)]);
     let columns: [ArrayRef; 4] = [
         Arc::new(UInt64Array::from(vec![row_group as u64; count])),
         Arc::new(UInt64Array::from_iter_values(0..count as u64)),
         values.clone(),
-        Arc::new(UInt64Array::from(sizes(leaf, values))),
+        Arc::new(sizes(leaf, values)),
     ];
     Ok(RecordBatch::try_new(Arc::new(schema), columns.into())?)
 }
 
-/// Bytes of each entry in the dictionary page, without the length before it.
-fn sizes(leaf: &Leaf, values: &ArrayRef) -> Vec<u64> {
+/// Bytes of each entry in the dictionary page, without the length before it; null where the value
+/// does not tell.
+fn sizes(leaf: &Leaf, values: &ArrayRef) -> UInt64Array {
     let all = 0..values.len();
     let len: Box<dyn Fn(usize) -> usize> = match values.data_type() {
         _ if leaf.physical.byte_width().is_some() => {
@@ -97,10 +99,7 @@ fn sizes(leaf: &Leaf, values: &ArrayRef) -> Vec<u64> {
         DataType::LargeBinary => Box::new(|i| values.as_binary::<i64>().value(i).len()),
         DataType::BinaryView => Box::new(|i| values.as_binary_view().value(i).len()),
         // Decimals in BYTE_ARRAY have lengths of their own, which are gone.
-        other => {
-            let width = other.primitive_width().unwrap_or_default();
-            Box::new(move |_| width)
-        }
+        _ => return UInt64Array::new_null(values.len()),
     };
-    all.map(|i| len(i) as u64).collect()
+    UInt64Array::from_iter_values(all.map(|i| len(i) as u64))
 }

@@ -1,8 +1,10 @@
 //! `dict` and `bloom`: dictionaries and bloom filters of column chunks.
 
+use marquetry::format::{ConvertedType, Encoding, Type};
 use serde_json::{Value, json};
 
 use crate::support::folder::Folder;
+use crate::support::{Chunk, dictionary, file, ints, required, v1};
 
 /// Two row groups of words and numbers, with bloom filters.
 fn folder() -> Folder {
@@ -73,4 +75,26 @@ fn a_value_of_another_type_is_refused_and_no_filter_is_said() {
     let found = folder.json(&["bloom", "without.parquet", "n", "1"]);
     assert_eq!(found["row_groups"][0]["filter"], Value::Null);
     assert_eq!(found["row_groups"][0]["values"][0]["answer"], "no filter");
+}
+
+/// A page of indexes into a dictionary of two values, all of them 0.
+fn coded(values: u8) -> Vec<u8> {
+    v1(values.into(), Encoding::RleDictionary, &[1, values << 1, 0])
+}
+
+#[test]
+fn the_size_of_an_entry_that_its_value_does_not_tell_is_null() {
+    let folder = Folder::new();
+    let mut element = required("v", Type::ByteArray);
+    (element.converted_type, element.precision, element.scale) =
+        (Some(ConvertedType::Decimal), Some(20), Some(2));
+    let entries = [&[2, 0, 0, 0, 1, 0][..], &[1, 0, 0, 0, 7]].concat();
+    let chunk =
+        Chunk::new(Type::ByteArray, 3, &[coded(3)]).with_dictionary(dictionary(2, &entries));
+    folder.put("a.parquet", file(vec![element], 3, vec![chunk]));
+    let lines = folder.text(&["dict", "a.parquet", "v", "-f", "jsonl"]);
+    let entry =
+        |i: u64, value: f64| json!({"row_group": 0, "entry": i, "value": value, "bytes": null});
+    let found: Vec<Value> = lines.lines().map(|line| line.parse().expect("JSON")).collect();
+    assert_eq!(found, [entry(0, 2.56), entry(1, 0.07)]);
 }
