@@ -150,5 +150,6 @@ fn fallback(pages: &[Page]) -> Option<usize> {
         let encoding = page.encoding.as_ref().map(|encoding| encoding.0);
         matches!(encoding, Some(Encoding::RleDictionary | Encoding::PlainDictionary))
     };
-    pages.iter().filter(|page| page.number.is_some()).position(|page| !is_coded(&page))
+    let data = pages.iter().filter(|page| page.number.is_some());
+    data.skip_while(|page| !is_coded(page)).find(|page| !is_coded(page))?.number
 }

@@ -98,3 +98,21 @@ fn the_size_of_an_entry_that_its_value_does_not_tell_is_null() {
     let found: Vec<Value> = lines.lines().map(|line| line.parse().expect("JSON")).collect();
     assert_eq!(found, [entry(0, 2.56), entry(1, 0.07)]);
 }
+
+#[test]
+fn a_dictionary_is_given_up_after_pages_that_use_it() {
+    let folder = Folder::new();
+    let plain = || v1(1, Encoding::Plain, &ints(&[7]));
+    for (name, pages, given_up) in [
+        ("never.parquet", vec![plain(), plain()], Value::Null),
+        ("last.parquet", vec![coded(1), coded(1), plain()], json!(2)),
+        ("between.parquet", vec![plain(), coded(1), plain()], json!(2)),
+    ] {
+        let chunk = Chunk::new(Type::Int32, pages.len(), &pages);
+        let chunk = chunk.with_dictionary(dictionary(2, &ints(&[7, 8])));
+        let rows = i64::try_from(pages.len()).expect("few");
+        folder.put(name, file(vec![required("v", Type::Int32)], rows, vec![chunk]));
+        let found = folder.json(&["pages", name]);
+        assert_eq!(found["chunks"][0]["dictionary_fallback_page"], given_up, "{name}");
+    }
+}
