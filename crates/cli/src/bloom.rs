@@ -77,8 +77,9 @@ fn literal(text: &str) -> Result<Literal> {
     let digits = text.strip_prefix("x'").and_then(|rest| rest.strip_suffix('\''));
     let Some(digits) = digits else { return Ok(lit(text).by_value()) };
     let byte = |pair: &[u8]| {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(pair, 16).ok()
+        // A sign is no digit, and would be read as one.
+        let is_pair = pair.len() == 2 && pair.iter().all(u8::is_ascii_hexdigit);
+        u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|_| is_pair)?, 16).ok()
     };
     let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
     bytes.map(lit).ok_or_else(|| Failure::Usage(format!("{text} are no hexadecimal digits")))

@@ -116,3 +116,13 @@ fn a_dictionary_is_given_up_after_pages_that_use_it() {
         assert_eq!(found["chunks"][0]["dictionary_fallback_page"], given_up, "{name}");
     }
 }
+
+#[test]
+fn only_hexadecimal_digits_are_bytes() {
+    let folder = folder();
+    for value in ["x'+f'", "x'0'", "x'0g'", "x'é'"] {
+        let error = folder.refused(2, &["bloom", "a.parquet", "colour", value]);
+        assert!(error.contains("hexadecimal"), "{error}");
+    }
+    folder.text(&["bloom", "a.parquet", "colour", "x'726564'"]);
+}
