@@ -107,8 +107,10 @@ pub(crate) struct GeoColumn {
     /// The box around all boxes, unless one wraps.
     #[serde(serialize_with = "sides")]
     bbox: Option<BoundingBox>,
+    /// Those of all row groups that state them.
     types: Vec<i32>,
     row_groups_with_bbox: usize,
+    row_groups_with_types: usize,
     #[serde(skip)]
     row_groups: usize,
 }
@@ -127,12 +129,15 @@ pub(crate) fn columns(reader: &Reader) -> Result<Vec<GeoColumn>> {
             bbox: None,
             types: Vec::new(),
             row_groups_with_bbox: 0,
+            row_groups_with_types: 0,
             row_groups: footer.row_groups(),
         };
         for group in 0..footer.row_groups() {
             let meta = footer.column_chunk(group, leaf.index)?.meta_data;
             let Some(found) = meta.and_then(|meta| meta.geospatial_statistics) else { continue };
-            column.types = joined(column.types, found.geospatial_types.unwrap_or_default());
+            let types = found.geospatial_types.unwrap_or_default();
+            column.row_groups_with_types += usize::from(!types.is_empty());
+            column.types = joined(column.types, types);
             let Some(bbox) = found.bbox else { continue };
             column.bbox = match (column.row_groups_with_bbox, &column.bbox) {
                 (0, _) => Some(bbox),
@@ -160,6 +165,9 @@ pub(crate) fn show(columns: &[GeoColumn], out: &mut Tables<'_>) -> Result<()> {
         }),
         Column::text("row groups with a box", |of| {
             format!("{} of {}", of.row_groups_with_bbox, of.row_groups)
+        }),
+        Column::text("with types", |of| {
+            format!("{} of {}", of.row_groups_with_types, of.row_groups)
         }),
     ];
     out.show("", &shown, columns, &[])

@@ -51,6 +51,7 @@ fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
     });
     let expected = json!([{
         "column": "geom", "bbox": sides, "types": [1, 2, 1001], "row_groups_with_bbox": 2,
+        "row_groups_with_types": 2,
     }]);
     assert_eq!(parsed(&["info"])["geospatial"], expected);
     assert!(run(&["info", "-f", "table"]).contains("point, linestring, point z"));
@@ -74,4 +75,20 @@ fn marq_shows_boxes_types_and_texts_and_filters_by_a_box() {
     assert_eq!(count("not intersects(geom, 0, 0, 2, 3)"), "3");
     let plan = run(&["explain", "--where", "intersects(geom, 0, 0, 2, 3)", "-f", "table"]);
     assert!(plan.contains("pruned by statistics"), "{plan}");
+}
+
+#[test]
+fn row_groups_that_state_no_types_are_counted() {
+    let folder = Folder::new();
+    let values: Vec<_> = (0..6).map(|i| Some(wkb(1, None, &[f64::from(i), 0.0]))).collect();
+    write(&folder.path("geo.parquet"), &values);
+    folder.change_footer("geo.parquet", |footer| {
+        let meta = footer.row_groups[1].columns[0].meta_data.as_mut().expect("metadata");
+        meta.geospatial_statistics.as_mut().expect("statistics").geospatial_types = None;
+    });
+    let column = folder.json(&["info", "geo.parquet"])["geospatial"][0].clone();
+    assert_eq!((&column["types"], &column["row_groups_with_types"]), (&json!([1]), &json!(1)));
+    assert_eq!(column["row_groups_with_bbox"], 2);
+    let shown = folder.text(&["info", "geo.parquet", "-f", "table", "--wide"]);
+    assert!(shown.contains("with types") && shown.contains("1 of 2"), "{shown}");
 }
