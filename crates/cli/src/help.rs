@@ -52,11 +52,15 @@ const READING: &[&str] = &["head", "tail", "cat", "sample", "count", "explain", 
 /// The same with `schema`, where columns of folders and of INT96 have types.
 const TYPING: &[&str] =
     &["schema", "head", "tail", "cat", "sample", "count", "explain", "convert", "stats"];
-/// The same with `dict`, which knows no columns of folders.
-const WITH_INT96: &[&str] =
-    &["schema", "head", "tail", "cat", "sample", "count", "explain", "dict", "convert", "stats"];
+/// The same with commands that know no columns of folders.
+const WITH_INT96: &[&str] = &[
+    "schema", "head", "tail", "cat", "sample", "count", "explain", "dict", "convert", "stats",
+    "doctor", "optimize", "bench",
+];
 
 const FOR_ROWS: &str = "commands that read rows (stats with --values), and explain";
+const FOR_INT96: &str = "schema, dict, explain, doctor, optimize, bench, and commands that read rows \
+                         (stats with --values)";
 const FOR_TYPES: &str = "schema, explain and commands that read rows (stats with --values)";
 
 /// The flags that not all commands use, those of the output first, as in the help.
@@ -82,7 +86,7 @@ pub(crate) const LIMITED: &[Limited] = &[
         "commands that read rows (stats with --values), explain and fill"),
     limited("no_hive", "--no-hive", READING, FOR_ROWS),
     limited("hive_types", "--hive-types", TYPING, FOR_TYPES),
-    limited("int96", "--int96", WITH_INT96, FOR_TYPES),
+    limited("int96", "--int96", WITH_INT96, FOR_INT96),
     limited("threads", "--threads",
         &["head", "tail", "cat", "sample", "count", "check", "diff", "convert", "stats", "fill",
             "optimize", "bench"],

@@ -239,7 +239,7 @@ fn leaves(reader: &Reader) -> Result<Vec<Leaf>> {
 }
 
 /// A string of TOML.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     // Escapes of JSON are those of TOML, which escapes one character more.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

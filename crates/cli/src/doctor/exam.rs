@@ -4,7 +4,7 @@ use marquetry::Reader;
 use marquetry::schema::{Node, Schema};
 
 use super::advice::Advice;
-use crate::args::GoalName;
+use crate::args::{GoalName, Unit};
 use crate::crypt;
 use crate::trial::SamplePlan;
 
@@ -80,18 +80,42 @@ pub(super) struct Exam<'a> {
     pub(super) reader: &'a Reader,
     pub(super) goal: &'a Goal,
     pub(super) plan: &'a SamplePlan,
+    /// The unit of INT96 that was asked for.
+    pub(super) int96: Option<Unit>,
     pub(super) findings: Vec<Advice>,
 }
 
 impl Exam<'_> {
     /// The command that writes the file anew.
     pub(super) fn optimize(&self) -> String {
-        let (file, target) = (quoted(self.file), self.goal.text());
-        format!("marq optimize {file} -o NEW.parquet --target {target}")
+        let (target, int96) = (self.goal.text(), self.int96_flag());
+        self.command(|file| format!("marq optimize {file} -o NEW.parquet --target {target}{int96}"))
     }
 
     pub(super) fn fill(&self, flags: &str) -> String {
-        format!("marq fill {} -o NEW.parquet{flags}", quoted(self.file))
+        self.command(|file| format!("marq fill {file} -o NEW.parquet{flags}"))
+    }
+
+    /// The command that `make` returns for a file that it writes anew: for a decrypted copy, if the
+    /// file is encrypted, because such commands refuse to write it in plain text.
+    pub(super) fn command(&self, make: impl FnOnce(&str) -> String) -> String {
+        let file = quoted(self.file);
+        if !is_encrypted(self.reader) {
+            return make(&file);
+        }
+        let plain = "PLAIN.parquet";
+        format!("marq crypt decrypt {file} -o {plain}; {}", make(plain))
+    }
+
+    /// The flag by which other commands read INT96 as this one does.
+    pub(super) fn int96_flag(&self) -> &'static str {
+        match self.int96 {
+            None => "",
+            Some(Unit::S) => " --int96 s",
+            Some(Unit::Ms) => " --int96 ms",
+            Some(Unit::Us) => " --int96 us",
+            Some(Unit::Ns) => " --int96 ns",
+        }
     }
 }
 

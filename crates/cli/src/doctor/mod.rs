@@ -23,7 +23,7 @@ use crate::args::{Doctor, FailOn, Format, Global, GoalFlags, GoalName};
 use crate::check::sarif;
 use crate::escape::escape;
 use crate::failure::{Failure, Result, after_printing};
-use crate::recipe::Recipe;
+use crate::recipe::{self, Recipe};
 use crate::report::{self, Column, Report, Tables};
 use crate::trial::{SamplePlan, SampleRows, TrialFile};
 use crate::{input, output};
@@ -57,7 +57,8 @@ pub(crate) fn diagnose(
     let goal = Goal::new(flags.target);
     let plan = SamplePlan::new(reader, flags.sample, &[], global)?;
     let mut recipe = Recipe { profile: Some(goal.profile.to_owned()), ..Recipe::default() };
-    let mut exam = Exam { file, reader, goal: &goal, plan: &plan, findings: Vec::new() };
+    let int96 = global.int96;
+    let mut exam = Exam { file, reader, goal: &goal, plan: &plan, int96, findings: Vec::new() };
     exam.structure(flags.sample, &mut recipe)?;
     let mut predicted_bytes = None;
     if plan.rows > 0 {
@@ -115,7 +116,8 @@ impl Exam<'_> {
             advice::change(self.reader.file_len(), bytes) * 100.0,
             self.goal.max_growth * 100.0
         );
-        let command = format!("marq doctor {} --target size", quoted(self.file));
+        let int96 = self.int96_flag();
+        let command = format!("marq doctor {} --target size{int96}", quoted(self.file));
         let advice = Advice::new(advice::Weight::Note, "stays-as-it-is", text, command);
         self.findings.push(advice);
     }
@@ -151,7 +153,7 @@ fn write_recipe(diagnosis: &Diagnosis, path: &Path) -> Result<()> {
     let sorts = diagnosis.findings.iter().filter(|finding| finding.code == "rows-clusterable");
     if let Some(column) = sorts.filter_map(|finding| finding.column.as_ref()).next() {
         // It changes the order of the rows, which only the user may.
-        comments.push(format!("sort = [{column:?}]"));
+        comments.push(format!("sort = [{}]", recipe::quoted(column)));
     }
     let text = diagnosis.recipe.to_toml(&comments);
     let name = path.display().to_string();

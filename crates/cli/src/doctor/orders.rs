@@ -110,16 +110,21 @@ impl<'e> Exam<'e> {
             true => "smaller",
             false => "not smaller",
         };
+        let sort = super::quoted(name);
         let text = format!(
             "the rows of each row group sorted by {name} are {bytes}; of {pages} pages of the \
              column, a filter for a tenth of its values reads {pages_sorted} in place of \
-             {pages_now}. With all rows sorted (marq rewrite {file} --sort {name}), it reads \
+             {pages_now}. With all rows sorted (marq rewrite {file} --sort {sort}), it reads \
              {row_groups_sorted} of {row_groups} row groups in place of {row_groups_now}. Put sort \
              into the recipe if the order of rows may change"
         );
-        let command = format!(
-            "marq doctor {file} --recipe R.toml; marq optimize {file} --recipe R.toml -o NEW.parquet"
-        );
+        let int96 = self.int96_flag();
+        let command = self.command(|file| {
+            format!(
+                "marq doctor {file} --recipe R.toml{int96}; marq optimize {file} --recipe R.toml -o \
+                 NEW.parquet{int96}"
+            )
+        });
         let advice = Advice::new(Weight::Note, "rows-clusterable", text, command).of_column(name);
         let (before, after) = (self.plan.extrapolated(before), self.plan.extrapolated(after));
         self.findings.push(advice.priced(before, after));

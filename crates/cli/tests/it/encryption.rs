@@ -621,3 +621,19 @@ fn a_copy_in_plain_text_of_an_encrypted_file_is_noted() {
     let output = folder.run("convert plain.parquet -o a.parquet");
     assert!(!error(&output).contains("encrypt"), "{}", error(&output));
 }
+
+#[test]
+fn doctor_names_no_command_that_refuses_an_encrypted_file() {
+    let folder = Folder::new();
+    folder.trips(PageVersion::V2);
+    folder.done("crypt encrypt plain.parquet -o a.parquet --encrypt-footer-key env:FOOTER_KEY");
+    let found = folder.json("doctor a.parquet --footer-key env:FOOTER_KEY -f json");
+    let findings = found["findings"].as_array().unwrap().iter();
+    let commands: Vec<&str> = findings.map(|of| of["command"].as_str().unwrap()).collect();
+    let decrypt = "marq crypt decrypt a.parquet -o PLAIN.parquet; marq optimize PLAIN.parquet -o ";
+    assert!(commands.iter().any(|command| command.starts_with(decrypt)), "{commands:?}");
+    for command in commands {
+        assert!(!command.contains("marq optimize a.parquet"), "{command}");
+        assert!(!command.contains("marq fill a.parquet"), "{command}");
+    }
+}

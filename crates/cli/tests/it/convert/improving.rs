@@ -400,3 +400,57 @@ fn samples_take_a_part_of_the_memory_whatever_they_take_in_the_file() {
     within(&json(&[&["bench", "--rounds", "1"], &small[..]].concat())["rows"]);
     assert_eq!(json(&["doctor"])["sample_rows"], json!(rows), "4 GiB are enough");
 }
+
+#[test]
+fn commands_and_recipes_name_columns_as_shells_and_toml_read_them() {
+    let folder = Folder::new();
+    let name = "cafe\u{301}; touch PWNED #";
+    let values: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..40_000).map(|i| i * 7_919 % 30_011)));
+    folder.columns("own.parquet", vec![(name, values)]);
+    folder.text(&["convert", "own.parquet", "-o", "many.parquet", "--row-group-rows", "4000"]);
+    folder.text(&["rewrite", "many.parquet", "--page-rows", "500", "--in-place"]);
+    let found = folder.json(&["doctor", "many.parquet", "-f", "json", "--recipe", "r.toml"]);
+    let findings = found["findings"].as_array().expect("findings");
+    let order = findings.iter().find(|of| of["code"] == json!("rows-clusterable"));
+    let order = order.unwrap_or_else(|| panic!("{found}"));
+    let text = order["message"].as_str().expect("a text");
+    assert!(text.contains(&format!("--sort '{name}')")), "{text}");
+    let recipe = folder.content("r.toml");
+    let line = recipe.lines().find(|line| line.contains("sort")).expect("a line");
+    assert_eq!(line, format!("# sort = [\"{name}\"]"));
+}
+
+#[test]
+fn int96_beyond_nanoseconds_is_examined_and_written_in_another_unit() {
+    use parquet::data_type::{Int96, Int96Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    let folder = Folder::new();
+    let schema = Arc::new(parse_message_type("message m { required int96 t; }").expect("a schema"));
+    let file = std::fs::File::create(folder.path("old.parquet")).expect("a file");
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("a row group");
+    // In the year 2517.
+    let times: Vec<Int96> =
+        (0..2000).map(|day| Int96::from(vec![0, 0, 2_440_588 + 200_000 + day])).collect();
+    let mut column = group.next_column().expect("a column").expect("t");
+    column.typed::<Int96Type>().write_batch(&times, None, None).expect("values");
+    column.close().expect("a chunk");
+    group.close().expect("a row group");
+    writer.close().expect("a file");
+    let unit = ["--int96", "us"];
+    for command in [&["doctor", "old.parquet"][..], &["bench", "old.parquet", "--rounds", "1"]] {
+        let output = folder.run(command);
+        assert!(error(&output).contains("--int96 us"), "{command:?}: {}", error(&output));
+        folder.text(&[command, &unit].concat());
+    }
+    let found = folder.json(&["doctor", "old.parquet", "--int96", "us", "-f", "json"]);
+    for finding in found["findings"].as_array().expect("findings") {
+        let command = finding["command"].as_str().expect("a command");
+        assert!(!command.contains("optimize") || command.ends_with("--int96 us"), "{command}");
+    }
+    folder.text(&[&["optimize", "old.parquet", "-o", "new.parquet", "-q"][..], &unit].concat());
+    let first = folder.text(&["head", "new.parquet", "-n", "1", "-f", "csv"]);
+    assert_eq!(first, "t\n2517-08-01T00:00:00\n");
+}
