@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use marquetry::schema::Projection;
 use marquetry::{Compression, Error, Reader, WriteOptions};
 use serde::Serialize;
 
@@ -100,14 +101,8 @@ pub(crate) fn run(command: &Bench, global: &Global) -> Result<()> {
         .map(|name| Ok((name.clone(), name.parse::<Compression>()?)))
         .collect::<Result<_, Error>>()?;
     let reader = input::open(file, global)?;
-    let schema = reader.schema()?;
-    let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let names = match command.columns.names() {
-        wanted if wanted.is_empty() => all,
-        wanted => input::columns(&all, &wanted)?,
-    };
-    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    let plan = SamplePlan::new(&reader, command.sample, &wanted, global)?;
+    let (all, each) = columns(&reader, &command.columns.names())?;
+    let plan = SamplePlan::new(&reader, command.sample, &all.projection, global)?;
     let seconds = Duration::from_secs(command.seconds.min(1 << 20));
     let (begun, rounds) = (Instant::now(), command.rounds.max(1));
     // Reads have half of the time.
@@ -118,14 +113,14 @@ pub(crate) fn run(command: &Bench, global: &Global) -> Result<()> {
         Benched { reader: &reader, plan: &plan, clock: &clock, not_measured: Vec::new() };
     let mut reads = Vec::new();
     for threads in if threads > 1 { vec![threads, 1] } else { vec![1] } {
-        reads.extend(bench.read("all", &wanted, threads)?);
+        reads.extend(bench.read(&all, threads)?);
     }
-    for name in &names {
-        reads.extend(bench.read(name, &[name.as_str()], 1)?);
+    for column in &each {
+        reads.extend(bench.read(column, 1)?);
     }
     let clock = Clock { until: begun + seconds, rounds };
     bench.clock = &clock;
-    let writes = bench.writes(&wanted, &codecs, threads)?;
+    let writes = bench.writes(&all.projection, &codecs, threads)?;
     if reads.is_empty() && writes.is_empty() {
         return Err(Failure::Usage("there was no time for any measurement: --seconds".to_owned()));
     }
@@ -142,6 +137,41 @@ pub(crate) fn run(command: &Bench, global: &Global) -> Result<()> {
     report::print(&report, global)
 }
 
+/// Columns that are read together.
+struct ReadColumns {
+    name: String,
+    projection: Projection,
+    leaves: Vec<usize>,
+}
+
+/// The wanted columns (all by default) together, and each of them.
+fn columns(reader: &Reader, wanted: &[String]) -> Result<(ReadColumns, Vec<ReadColumns>)> {
+    let schema = reader.metadata().schema();
+    let mut each = Vec::new();
+    let projection = if wanted.is_empty() {
+        // By their indices, because several may have one name.
+        let nodes = schema.fields().enumerate().filter(|(_, node)| !node.leaves().is_empty());
+        each.extend(nodes.map(|(field, node)| ReadColumns {
+            name: node.name().to_owned(),
+            projection: Projection::fields([field]),
+            leaves: node.leaves().collect(),
+        }));
+        Projection::All
+    } else {
+        let fields = schema.fields().filter(|node| !node.leaves().is_empty());
+        let all: Vec<String> = fields.map(|node| node.name().to_owned()).collect();
+        let names = input::columns(&all, wanted)?;
+        for name in &names {
+            let leaves = schema.node_named(name)?.leaves().collect();
+            let projection = Projection::names([name]);
+            each.push(ReadColumns { name: name.clone(), projection, leaves });
+        }
+        Projection::names(names)
+    };
+    let leaves = each.iter().flat_map(|column| column.leaves.iter().copied()).collect();
+    Ok((ReadColumns { name: "all".to_owned(), projection, leaves }, each))
+}
+
 /// A file that is measured.
 struct Benched<'a> {
     reader: &'a Reader,
@@ -151,23 +181,19 @@ struct Benched<'a> {
 }
 
 impl Benched<'_> {
-    fn read(
-        &mut self,
-        name: &str,
-        columns: &[&str],
-        threads: usize,
-    ) -> Result<Option<ReadMeasured>> {
+    fn read(&mut self, columns: &ReadColumns, threads: usize) -> Result<Option<ReadMeasured>> {
         if self.clock.is_over() {
-            self.not_measured.push(format!("reading {name}"));
+            self.not_measured.push(format!("reading {}", columns.name));
             return Ok(None);
         }
-        let reader = self.plan.reader(self.reader, columns)?.threads(threads);
-        let stored_bytes = stored_bytes(self.reader, self.plan, columns)?;
+        let reader = self.plan.reader(self.reader, &columns.projection)?.threads(threads);
+        let leaves = columns.leaves.iter().copied();
+        let stored_bytes = stored_bytes(self.reader, self.plan, leaves)?;
         let memory_bytes = memory_bytes(&reader)?;
         let rounds = self.clock.measure(|| read_all(&reader).map(|_| ()))?;
         let seconds = rounds.median.as_secs_f64();
         Ok(Some(ReadMeasured {
-            column: name.to_owned(),
+            column: columns.name.clone(),
             threads,
             rounds: rounds.n,
             seconds,
@@ -182,7 +208,7 @@ impl Benched<'_> {
 
     fn writes(
         &mut self,
-        columns: &[&str],
+        columns: &Projection,
         codecs: &[(String, Compression)],
         threads: usize,
     ) -> Result<Vec<WriteMeasured>> {
@@ -221,18 +247,18 @@ impl Benched<'_> {
     }
 }
 
-/// Bytes of columns in the file, as far as they belong to the sample.
-pub(crate) fn stored_bytes(reader: &Reader, plan: &SamplePlan, columns: &[&str]) -> Result<u64> {
+/// Bytes of leaves in the file, as far as they belong to the sample.
+pub(crate) fn stored_bytes(
+    reader: &Reader,
+    plan: &SamplePlan,
+    leaves: impl Iterator<Item = usize> + Clone,
+) -> Result<u64> {
     let footer = reader.metadata();
     let (mut bytes, mut rows) = (0u64, 0u64);
-    let mut leaves = Vec::new();
-    for column in columns {
-        leaves.extend(footer.schema().node_named(column)?.leaves());
-    }
     for group in &plan.row_groups {
         rows += footer.row_group_rows(*group)?;
-        for leaf in &leaves {
-            let chunk = footer.column_chunk(*group, *leaf)?;
+        for leaf in leaves.clone() {
+            let chunk = footer.column_chunk(*group, leaf)?;
             let size = chunk.meta_data.map_or(0, |meta| meta.total_compressed_size);
             bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(0));
         }

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use marquetry::io::WriteSink;
+use marquetry::schema::Projection;
 use marquetry::write::ColumnReport;
 use marquetry::{Error, Reader, RowGroupEncoder, WriteOptions, WriteReport, Writer};
 
@@ -35,7 +36,7 @@ impl SamplePlan {
     pub(crate) fn new(
         reader: &Reader,
         mut budget: u64,
-        columns: &[&str],
+        columns: &Projection,
         global: &Global,
     ) -> Result<Self, Error> {
         let max_bytes = input::limits(global).memory_bytes / PART_OF_MEMORY;
@@ -50,7 +51,7 @@ impl SamplePlan {
     }
 
     /// Whether the arrays of the sample take at most `max_bytes`.
-    fn fits(&self, reader: &Reader, columns: &[&str], max_bytes: u64) -> Result<bool, Error> {
+    fn fits(&self, reader: &Reader, columns: &Projection, max_bytes: u64) -> Result<bool, Error> {
         let mut bytes = 0;
         let mut batches = self.reader(reader, columns)?.batches()?;
         while bytes <= max_bytes
@@ -86,9 +87,11 @@ impl SamplePlan {
     }
 
     /// A reader of the rows of these columns.
-    pub(crate) fn reader(&self, reader: &Reader, columns: &[&str]) -> Result<Reader, Error> {
-        let reader = reader.clone().row_groups(self.row_groups.iter().copied())?;
-        let reader = if columns.is_empty() { reader } else { reader.project(columns)? };
+    pub(crate) fn reader(&self, reader: &Reader, columns: &Projection) -> Result<Reader, Error> {
+        let mut options = reader.read_options().clone();
+        options.projection = columns.clone();
+        let reader = reader.clone().options(options);
+        let reader = reader.row_groups(self.row_groups.iter().copied())?;
         Ok(match self.limit {
             Some(rows) => reader.limit(rows),
             None => reader,

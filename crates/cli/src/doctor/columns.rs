@@ -1,6 +1,7 @@
 //! Tries codecs, with the encodings that the writer chooses, for each column of the sample.
 
 use marquetry::format::{CompressionCodec, Encoding, Type};
+use marquetry::schema::{Node, Projection};
 use marquetry::{Compression, Reader, WriteOptions};
 
 use super::advice::{Advice, Weight, change};
@@ -41,24 +42,30 @@ struct Best {
 impl Exam<'_> {
     /// Tries each column.
     pub(super) fn columns(&mut self, recipe: &mut Recipe) -> Result<()> {
-        let schema = self.reader.schema()?;
-        let mut names = Vec::new();
-        for field in schema.fields() {
-            let name = field.name().as_str();
-            names.push((stored_bytes(self.reader, self.plan, &[name])?, name));
+        let reader = self.reader;
+        let mut columns = Vec::new();
+        // By their indices, because several may have one name.
+        for (field, node) in reader.metadata().schema().fields().enumerate() {
+            columns.push((stored_bytes(reader, self.plan, node.leaves())?, field, node));
         }
-        names.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-        for (bytes, name) in names.into_iter().take(MAX_COLUMNS) {
+        columns.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
+        for (bytes, field, node) in columns.into_iter().take(MAX_COLUMNS) {
             if bytes > 0 {
-                self.column(name, bytes, recipe)?;
+                self.column(field, node, bytes, recipe)?;
             }
         }
         Ok(())
     }
 
-    fn column(&mut self, name: &str, bytes: u64, recipe: &mut Recipe) -> Result<()> {
-        let facts = ColumnFacts::read(self.reader, name)?;
-        let reader = self.plan.reader(self.reader, &[name])?.threads(1);
+    fn column(
+        &mut self,
+        field: usize,
+        node: Node<'_>,
+        bytes: u64,
+        recipe: &mut Recipe,
+    ) -> Result<()> {
+        let (facts, name) = (ColumnFacts::read(self.reader, node)?, node.name());
+        let reader = self.plan.reader(self.reader, &Projection::fields([field]))?.threads(1);
         let rows = SampleRows::read(&reader)?;
         let read = median_of(ROUNDS, || read_all(&reader).map(|_| ()))?.as_secs_f64();
         let options = WriteOptions::new().with_compression(facts.codec);
@@ -88,7 +95,8 @@ impl Exam<'_> {
         for leaf in &facts.leaves {
             let codec = if is_kept { facts.codec_text } else { codec };
             let column = ColumnRecipe { codec: Some(codec.to_owned()), ..ColumnRecipe::default() };
-            recipe.columns.insert(leaf.clone(), column);
+            // Of several columns of one name, the largest decides.
+            recipe.columns.entry(leaf.clone()).or_insert(column);
         }
         if is_kept {
             return Ok(());
@@ -192,9 +200,8 @@ pub(super) struct ColumnFacts {
 }
 
 impl ColumnFacts {
-    pub(super) fn read(reader: &Reader, name: &str) -> Result<Self> {
-        let footer = reader.metadata();
-        let range = footer.schema().node_named(name)?.leaves();
+    pub(super) fn read(reader: &Reader, node: Node<'_>) -> Result<Self> {
+        let (footer, range) = (reader.metadata(), node.leaves());
         let mut leaves = Vec::new();
         for leaf in range.clone() {
             leaves.push(footer.schema().leaf_node(leaf)?.path().dotted().to_owned());

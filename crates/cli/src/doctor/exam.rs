@@ -137,3 +137,8 @@ pub(super) fn is_encrypted(reader: &Reader) -> bool {
 pub(super) fn column_nodes(schema: &Schema) -> impl Iterator<Item = Node<'_>> {
     schema.fields().filter(|node| !node.leaves().is_empty())
 }
+
+/// Whether its name means this column, as a command would name it, and no other.
+pub(super) fn is_named(schema: &Schema, node: Node<'_>) -> bool {
+    schema.node_named(node.name()).is_ok_and(|named| named.leaves() == node.leaves())
+}

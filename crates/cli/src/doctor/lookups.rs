@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 use marquetry::{BloomOptions, WriteOptions};
 
 use super::advice::{Advice, Weight};
-use super::exam::{Exam, column_nodes};
+use super::exam::{Exam, column_nodes, is_named};
 use crate::bench::stored_bytes;
 use crate::failure::Result;
 use crate::trial::{SampleRows, TrialFile};
@@ -45,10 +45,11 @@ impl Exam<'_> {
             };
             let field = rows.schema.fields().get(at);
             if node.is_leaf()
+                && is_named(footer.schema(), node)
                 && field.is_some_and(|field| is_looked_up(field.data_type()))
                 && !has_filter()?
             {
-                columns.push((stored_bytes(self.reader, self.plan, &[node.name()])?, at, node));
+                columns.push((stored_bytes(self.reader, self.plan, node.leaves())?, at, node));
             }
         }
         columns.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));

@@ -14,6 +14,7 @@ use std::path::Path;
 use marquetry::Reader;
 use marquetry::io::WriteSink;
 use marquetry::rewrite::Rewrite;
+use marquetry::schema::Projection;
 use serde::Serialize;
 use serde_json::json;
 
@@ -55,7 +56,7 @@ pub(crate) fn diagnose(
     global: &Global,
 ) -> Result<Diagnosis> {
     let goal = Goal::new(flags.target);
-    let plan = SamplePlan::new(reader, flags.sample, &[], global)?;
+    let plan = SamplePlan::new(reader, flags.sample, &Projection::All, global)?;
     let mut recipe = Recipe { profile: Some(goal.profile.to_owned()), ..Recipe::default() };
     let int96 = global.int96;
     let mut exam = Exam { file, reader, goal: &goal, plan: &plan, int96, findings: Vec::new() };
@@ -89,7 +90,7 @@ pub(crate) fn diagnose(
 impl Exam<'_> {
     /// Writes the sample as the recipe says; returns the bytes of the file that it stands for.
     fn whole(&mut self, recipe: &Recipe) -> Result<u64> {
-        let reader = self.plan.reader(self.reader, &[])?;
+        let reader = self.plan.reader(self.reader, &Projection::All)?;
         let rows = SampleRows::read(&reader)?;
         let keeps_schema = Recipe::keeps_schema(self.reader)? && !is_encrypted(self.reader);
         let recipe = recipe.for_file(self.reader, keeps_schema)?;

@@ -9,7 +9,7 @@ use marquetry::{Compression, Reader, WriteOptions};
 
 use super::advice::{Advice, Weight, change};
 use super::columns::ColumnFacts;
-use super::exam::{Exam, column_nodes};
+use super::exam::{Exam, column_nodes, is_named};
 use crate::bench::stored_bytes;
 use crate::failure::Result;
 use crate::recipe::sort_rows;
@@ -137,23 +137,22 @@ impl<'e> Exam<'e> {
         let schema = reader.metadata().schema();
         let mut columns = Vec::new();
         for (at, node) in column_nodes(schema).enumerate() {
-            let is_flat = node.is_leaf();
-            if let Some(array) = whole.columns().get(at).filter(|_| is_flat) {
-                let bytes = stored_bytes(self.reader, self.plan, &[node.name()])?;
-                columns.push((bytes, node.name(), array));
+            let may_be_sorted_by = node.is_leaf() && is_named(schema, node);
+            if let Some(array) = whole.columns().get(at).filter(|_| may_be_sorted_by) {
+                columns.push((stored_bytes(reader, self.plan, node.leaves())?, node, array));
             }
         }
         columns.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
         let mut orders = Vec::new();
-        for (_, name, array) in columns.into_iter().take(MAX_COLUMNS) {
-            let repeats = ColumnFacts::read(self.reader, name)?.has_dictionary;
+        for (_, node, array) in columns.into_iter().take(MAX_COLUMNS) {
+            let repeats = ColumnFacts::read(reader, node)?.has_dictionary;
             let of_type = array.data_type();
             let is_of_ranges = of_type.is_numeric() || of_type.is_temporal();
             if !repeats && !is_of_ranges {
                 continue;
             }
-            if let Some(reads) = self.range_reads(name, array)? {
-                orders.push(Order { name, reads, repeats, is_of_ranges });
+            if let Some(reads) = self.range_reads(node.leaves().start, array)? {
+                orders.push(Order { name: node.name(), reads, repeats, is_of_ranges });
             }
         }
         let (mut chosen, rest): (Vec<_>, Vec<_>) =
@@ -177,13 +176,12 @@ impl<'e> Exam<'e> {
     }
 
     /// The reads of a filter for a tenth of the values, by the ranks of the values in the sample.
-    fn range_reads(&self, name: &str, array: &ArrayRef) -> Result<Option<RangeReads>> {
+    fn range_reads(&self, leaf: usize, array: &ArrayRef) -> Result<Option<RangeReads>> {
         let is_ordered = !array.data_type().is_nested() && *array.data_type() != DataType::Boolean;
         let Some(mut ranks) = is_ordered.then(|| rank(array, None).ok()).flatten() else {
             return Ok(None);
         };
         let Some(group) = self.plan.row_groups.first() else { return Ok(None) };
-        let leaf = self.reader.metadata().schema().node_named(name)?.leaves().start;
         let pages = self.reader.stored_pages(*group, leaf)?.flatten();
         let pages = pages.filter(|page| page.header.dictionary_page_header.is_none()).count();
         let group_rows = self.group_rows()?;

@@ -2,6 +2,7 @@
 
 use marquetry::format::CompressionCodec;
 use marquetry::rewrite::{Fill, FillPart};
+use marquetry::schema::Projection;
 use marquetry::{ErrorKind, WriteOptions};
 
 use super::advice::{Advice, Weight};
@@ -100,7 +101,7 @@ impl Exam<'_> {
         let mut advice = Advice::new(Weight::Warning, code, text, self.optimize());
         if is_small && self.plan.rows > most {
             // The same rows in row groups of both sizes.
-            let rows = SampleRows::read(&self.plan.reader(self.reader, &[])?)?;
+            let rows = SampleRows::read(&self.plan.reader(self.reader, &Projection::All)?)?;
             let options = WriteOptions::new();
             let small =
                 TrialFile::write(&rows, &options.clone().with_row_group_rows(most.max(1)), 1)?;

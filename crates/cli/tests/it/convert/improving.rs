@@ -454,3 +454,34 @@ fn int96_beyond_nanoseconds_is_examined_and_written_in_another_unit() {
     let first = folder.text(&["head", "new.parquet", "-n", "1", "-f", "csv"]);
     assert_eq!(first, "t\n2517-08-01T00:00:00\n");
 }
+
+#[test]
+fn columns_of_one_name_are_examined_measured_and_written_anew() {
+    let folder = Folder::new();
+    let n = 20_000;
+    let numbers: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..n).map(|i| i * 7_919 % 10_007)));
+    let texts: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..n).map(|i| format!("text {}", i % 1_013))));
+    let columns = vec![("d", numbers.clone()), ("e", texts), ("id", numbers)];
+    folder.columns("a.parquet", columns);
+    folder.text(&["rewrite", "a.parquet", "--in-place", "--codec", "gzip"]);
+    folder.rename("a.parquet", 1, "d");
+    let before = one(&folder, "a.parquet");
+    let found = folder.json(&["doctor", "a.parquet", "-f", "json", "--recipe", "r.toml"]);
+    let findings = found["findings"].as_array().expect("findings");
+    // What a command could not name, none is about.
+    let named = findings.iter().filter(|of| of["code"] == json!("rows-clusterable"));
+    assert!(named.clone().all(|of| of["column"] == json!("id")), "{found}");
+    let bench =
+        folder.json(&["bench", "a.parquet", "--rounds", "1", "--codecs", "none", "-f", "json"]);
+    let reads = bench["reads"].as_array().expect("reads").iter();
+    let names: Vec<&Value> = reads.clone().map(|read| &read["column"]).collect();
+    let names: Vec<&Value> = names.into_iter().filter(|name| **name != json!("all")).collect();
+    assert_eq!(names, [&json!("d"), &json!("d"), &json!("id")]);
+    for flags in [&[][..], &["--recipe", "r.toml"]] {
+        let args = ["optimize", "a.parquet", "-o", "new.parquet", "-q"];
+        folder.text(&[&args[..], flags].concat());
+        assert_eq!(one(&folder, "new.parquet").columns(), before.columns());
+    }
+}
