@@ -20,7 +20,7 @@ pub(crate) fn run(command: &Schema, global: &Global) -> Result<()> {
     if matches!(global.format, Some(Format::Table | Format::Md | Format::Csv)) {
         return tables(command, global);
     }
-    let mut out = Sink::open(global)?;
+    let out = Sink::open(global)?;
     let form = match &command.form {
         Some(form) => form.as_str(),
         None if out.terminal => "tree",

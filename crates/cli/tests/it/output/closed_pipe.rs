@@ -1,5 +1,5 @@
-//! Tests that commands keep what their exit codes say where nobody reads their output: `marq diff A
-//! B | true`.
+//! Tests that commands keep what their exit codes say where the reader of their output has closed
+//! the pipe: `marq diff A B | head -1`.
 
 use std::sync::Arc;
 
