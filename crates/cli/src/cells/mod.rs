@@ -348,8 +348,8 @@ fn in_zone(array: &dyn Array) -> Result<CellKind<'_>, ArrowError> {
 #[derive(Debug, Clone, Copy)]
 struct BytesAs {
     form: BinaryForm,
-    /// Whether `--binary` sets the form. Where it does not, text that begins with `0x` is hex, as it
-    /// is read as hex.
+    /// Whether `--binary` sets the form. Where it does not, text that begins with `0x` is written
+    /// as hex, because it is read as hex.
     is_given: bool,
     /// Whether they are geometries, which tables show as well-known text.
     is_wkb: bool,
