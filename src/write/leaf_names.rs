@@ -19,9 +19,9 @@ impl<'a> LeafNames<'a> {
     pub(crate) fn new(leaves: &'a [Leaf]) -> Result<Self> {
         let paths: Vec<String> = memory::collected(leaves.iter().map(|leaf| leaf.path.dotted()))?;
         let mut by_path: Vec<usize> = memory::collected(0..leaves.len())?;
-        by_path.sort_by_key(|leaf| paths.get(*leaf));
+        by_path.sort_unstable_by_key(|leaf| (paths.get(*leaf), *leaf));
         let mut by_column: Vec<usize> = memory::collected(0..leaves.len())?;
-        by_column.sort_by_key(|leaf| leaves.get(*leaf).map(column));
+        by_column.sort_unstable_by_key(|leaf| (leaves.get(*leaf).map(column), *leaf));
         Ok(Self { leaves, paths, by_path, by_column })
     }
 
