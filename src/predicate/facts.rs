@@ -425,18 +425,21 @@ fn bounds(
     statistics: &Statistics,
     trust: BoundsTrust,
 ) -> (Option<StoredBound>, Option<StoredBound>) {
-    let bound = |(bytes, exact): (Option<&[u8]>, Option<bool>)| {
+    let bound = |(bytes, exact): StatedBound<'_>| {
         Some(StoredBound { bytes: bytes?.to_vec(), exact: exact.unwrap_or(true) })
     };
     let (min, max) = stated_bounds(statistics, trust);
     (bound(min), bound(max))
 }
 
-/// The least and the greatest value in the fields that count, and whether each is said to be exact.
+/// A bound, and whether the file says that it is exact.
+type StatedBound<'a> = (Option<&'a [u8]>, Option<bool>);
+
+/// The lower and the upper bound in the fields that count.
 fn stated_bounds(
     statistics: &Statistics,
     trust: BoundsTrust,
-) -> ((Option<&[u8]>, Option<bool>), (Option<&[u8]>, Option<bool>)) {
+) -> (StatedBound<'_>, StatedBound<'_>) {
     let ordered = (
         (statistics.min_value.as_deref(), statistics.is_min_value_exact),
         (statistics.max_value.as_deref(), statistics.is_max_value_exact),

@@ -4,7 +4,6 @@
 //! Trap: one JSON text may stand for several values, as that of bytes that are text and of bytes
 //! that are not.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -23,7 +22,7 @@ use serde_json::value::RawValue;
 use super::tally::{Tally, Value};
 use crate::args::{BinaryForm, DecimalForm, ValueForms};
 use crate::cells::{Forms, ValuesOf, bytes_of, text_of};
-use crate::json::Json;
+use crate::json::{Json, Members};
 
 /// How often the values of a column are there.
 pub(super) struct ValueCounts {
@@ -239,7 +238,6 @@ fn raw(json: &[u8]) -> Result<Box<RawValue>, ArrowError> {
     RawValue::from_string(String::from_utf8_lossy(json).into_owned()).map_err(failed)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as map_err calls it")]
 fn failed(error: serde_json::Error) -> ArrowError {
     ArrowError::JsonError(error.to_string())
 }
@@ -291,10 +289,10 @@ fn write_with_bytes(
         (DataType::Map(entries, _), Json::Object(members)) => {
             let DataType::Struct(pair) = entries.data_type() else { return Ok(()) };
             let values = pair.get(1).into_iter().cycle();
-            write_members(members.into_iter().zip(values), shown, out)?;
+            write_object(members, values, shown, out)?;
         }
         (DataType::Struct(fields), Json::Object(members)) => {
-            write_members(members.into_iter().zip(fields), shown, out)?;
+            write_object(members, fields.iter(), shown, out)?;
         }
         _ => out.push_str(value.get()),
     }
@@ -302,13 +300,14 @@ fn write_with_bytes(
 }
 
 /// Appends an object of these members, each with its field.
-fn write_members<'a>(
-    members: impl Iterator<Item = ((Cow<'a, str>, &'a RawValue), &'a FieldRef)>,
+fn write_object<'a>(
+    members: Members<'_>,
+    fields: impl Iterator<Item = &'a FieldRef>,
     shown: &mut dyn FnMut(&[u8]) -> Option<String>,
     out: &mut String,
 ) -> Result<(), ArrowError> {
     out.push('{');
-    for (i, ((name, value), field)) in members.enumerate() {
+    for (i, ((name, value), field)) in members.into_iter().zip(fields).enumerate() {
         out.push_str(if i > 0 { "," } else { "" });
         out.push_str(&serde_json::Value::from(name).to_string());
         out.push(':');

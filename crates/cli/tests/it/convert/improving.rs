@@ -471,13 +471,13 @@ fn columns_of_one_name_are_examined_measured_and_written_anew() {
     let found = folder.json(&["doctor", "a.parquet", "-f", "json", "--recipe", "r.toml"]);
     let findings = found["findings"].as_array().expect("findings");
     // What a command could not name, none is about.
-    let named = findings.iter().filter(|of| of["code"] == json!("rows-clusterable"));
-    assert!(named.clone().all(|of| of["column"] == json!("id")), "{found}");
+    let mut named = findings.iter().filter(|of| of["code"] == json!("rows-clusterable"));
+    assert!(named.all(|of| of["column"] == json!("id")), "{found}");
     let bench =
         folder.json(&["bench", "a.parquet", "--rounds", "1", "--codecs", "none", "-f", "json"]);
     let reads = bench["reads"].as_array().expect("reads").iter();
-    let names: Vec<&Value> = reads.clone().map(|read| &read["column"]).collect();
-    let names: Vec<&Value> = names.into_iter().filter(|name| **name != json!("all")).collect();
+    let names = reads.map(|read| &read["column"]).filter(|name| **name != json!("all"));
+    let names: Vec<&Value> = names.collect();
     assert_eq!(names, [&json!("d"), &json!("d"), &json!("id")]);
     for flags in [&[][..], &["--recipe", "r.toml"]] {
         let args = ["optimize", "a.parquet", "-o", "new.parquet", "-q"];

@@ -955,3 +955,42 @@ fn errors_in_csv_say_the_line() {
     let said = folder.refused(3, &["convert", "a.csv", "--schema", "k: int64", "--to", "jsonl"]);
     assert!(said.contains("a.csv, line 4: column k: "), "{said}");
 }
+
+#[test]
+fn errors_of_csv_name_the_line_in_which_a_record_begins() {
+    let folder = Folder::new();
+    // Three lines of a record, two empty ones, and a record of a line.
+    let before = "t,n,b\n\"x\n\ny\",1,true\n\n\ny,2,false\n";
+    for (record, schema) in [
+        ("z,3.5,true", "t: utf8, n: int64, b: bool"),
+        ("z,3,maybe", "t: utf8, n: int64, b: bool"),
+        ("\"l\nz\",300,true", "t: utf8, n: uint8, b: bool"),
+        ("z,3.55,true", "t: utf8, n: decimal128(9,1), b: bool"),
+        ("z,3", "t: utf8, n: int64, b: bool"),
+        ("z,3,true,4", "t: utf8, n: int64, b: bool"),
+    ] {
+        for end in ["\n", "\r\n"] {
+            folder.put("a.csv", format!("{before}{record}\nw,4,true\n").replace('\n', end));
+            let args = ["convert", "a.csv", "--schema", schema, "-o", "x.parquet"];
+            for flags in [&["--schema-only"][..], &["--infer-rows", "1"]] {
+                let said = folder.refused(3, &[&args[..], flags].concat());
+                assert!(said.contains("a.csv, line 8: "), "{record:?}: {said}");
+            }
+        }
+    }
+    folder.put("a.csv", [before.as_bytes(), b"\xff,3,true\n"].concat());
+    let said = folder.refused(3, &["convert", "a.csv", "-o", "x.parquet"]);
+    assert!(said.contains("a.csv, line 8: "), "{said}");
+    let said = folder.refused(3, &["convert", "a.csv", "--infer-rows", "1", "-o", "x.parquet"]);
+    assert!(said.contains("a.csv, line 8: "), "{said}");
+    // The text of a value says nothing of its line.
+    folder.put("a.csv", "n\n1\nmet at line 7\n");
+    let args = ["convert", "a.csv", "--schema", "n: int64", "-o", "x.parquet"];
+    let said = folder.refused(3, &args);
+    assert!(said.contains("a.csv, line 3: "), "{said}");
+    // The first batch is not the last.
+    let rows: String = (0..9000).map(|n| format!("\"{n}\n\"\n")).collect();
+    folder.put("a.csv", format!("t\n{rows}1,2\n"));
+    let said = folder.refused(3, &["convert", "a.csv", "--infer-rows", "1", "-o", "x.parquet"]);
+    assert!(said.contains("a.csv, line 18002: "), "{said}");
+}
