@@ -120,8 +120,8 @@ impl PathSink {
         Ok(Self { path, temporary: Some(temporary), file: Some(file), replaces: true })
     }
 
-    /// As [`PathSink::create`], and a file that is at the path when this one is finished is an error
-    /// of the kind `AlreadyExists`, and stays.
+    /// As [`PathSink::create`], but a file that is at the path when this one is finished stays: it
+    /// is an error of the kind `AlreadyExists`.
     ///
     /// # Errors
     /// As [`PathSink::create`].
