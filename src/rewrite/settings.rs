@@ -63,7 +63,9 @@ impl RewriteSettings {
         let mut wishes = memory::filled(LeafWishes::default(), leaves.len())?;
         let mut each = |pattern: &str, set: &dyn Fn(&mut LeafWishes)| {
             let named = names.named(pattern)?;
-            named.iter().filter_map(|leaf| Some(set(wishes.get_mut(*leaf)?))).for_each(drop);
+            for leaf in &named {
+                wishes.get_mut(*leaf).into_iter().for_each(set);
+            }
             match !named.is_empty() || pattern == "*" {
                 true => Ok(()),
                 false => Err(Error::usage(format_args!(
