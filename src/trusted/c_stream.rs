@@ -1,6 +1,6 @@
 //! The calls of the Arrow C Stream interface, and the arrays of what they return.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
@@ -12,11 +12,34 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 /// A C stream of another library, which was not released.
 pub(crate) struct CStream(FFI_ArrowArrayStream);
 
+/// The struct of the interface, `ArrowArrayStream`. The names by which arrow 59 and 60 give its
+/// functions differ; its layout is that of C in both.
+#[repr(C)]
+struct Functions {
+    get_schema:
+        Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut FFI_ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut FFI_ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream)>,
+    private_data: *mut c_void,
+}
+
+fn functions(stream: &FFI_ArrowArrayStream) -> &Functions {
+    const {
+        assert!(size_of::<Functions>() == size_of::<FFI_ArrowArrayStream>());
+        assert!(align_of::<Functions>() == align_of::<FFI_ArrowArrayStream>());
+    }
+    // SAFETY: both are the struct that the interface defines, in the layout of C: four functions
+    // that may be null, and a pointer. The borrow is that of the stream.
+    unsafe { &*std::ptr::from_ref(stream).cast::<Functions>() }
+}
+
 impl CStream {
     /// # Errors
     /// `CDataInterface` if the stream was released before, or lacks a function.
     pub(crate) fn new(stream: FFI_ArrowArrayStream) -> Result<Self, ArrowError> {
-        match (stream.release, stream.get_schema, stream.get_next) {
+        let Functions { get_schema, get_next, release, .. } = functions(&stream);
+        match (release, get_schema, get_next) {
             (Some(_), Some(_), Some(_)) => Ok(Self(stream)),
             (None, ..) => Err(failed("the stream was released before")),
             _ => Err(failed("the stream lacks a function")),
@@ -26,13 +49,13 @@ impl CStream {
     /// # Errors
     /// `CDataInterface` with the text of the producer, or if the schema is none.
     pub(crate) fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
-        let get_schema = self.0.get_schema.ok_or_else(|| failed("the stream has no schema"))?;
+        let get_schema = functions(&self.0).get_schema;
+        let get_schema = get_schema.ok_or_else(|| failed("the stream has no schema"))?;
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream was not released (`new`), and is not moved during the call; `schema`
         // is a place for one. The caller who filled the struct with functions, or took it over from
         // an address, promised that they are those of a C stream.
         match unsafe { get_schema(&raw mut self.0, &raw mut schema) } {
-            0 if schema.release.is_none() => Err(failed("the schema of the stream is released")),
             0 => Ok(Arc::new(Schema::try_from(&schema)?)),
             code => Err(self.last_error(code)),
         }
@@ -43,7 +66,8 @@ impl CStream {
     /// # Errors
     /// `CDataInterface` with the text of the producer, or if the array is none of that type.
     pub(crate) fn next(&mut self, data_type: DataType) -> Result<Option<ArrayData>, ArrowError> {
-        let get_next = self.0.get_next.ok_or_else(|| failed("the stream has no arrays"))?;
+        let get_next = functions(&self.0).get_next;
+        let get_next = get_next.ok_or_else(|| failed("the stream has no arrays"))?;
         let mut array = FFI_ArrowArray::empty();
         // SAFETY: as for the schema; `array` is a place for one.
         match unsafe { get_next(&raw mut self.0, &raw mut array) } {
@@ -57,8 +81,9 @@ impl CStream {
 
     #[cold]
     fn last_error(&mut self, code: i32) -> ArrowError {
+        let last_error = functions(&self.0).get_last_error;
         // SAFETY: as for the schema.
-        let text = self.0.get_last_error.map(|last_error| unsafe { last_error(&raw mut self.0) });
+        let text = last_error.map(|last_error| unsafe { last_error(&raw mut self.0) });
         match text.filter(|text| !text.is_null()) {
             // SAFETY: by the interface a text that is not null ends with a null byte, and lives
             // until the next call, before which it is copied.
